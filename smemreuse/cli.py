@@ -30,6 +30,9 @@ SECTIONS = {
         "apply": "Write the TIR with its shared buffers merged into one arena.",
         "run": "Run a TileLang SCRIPT, and say what shared memory its kernels take.",
     },
+    "Show": {
+        "reproduce": "Make the findings of lint show on a GPU, and write a report on each.",
+    },
     "Advise": {
         "advise": "Rank tiles: what each takes of a GPU, and what bounds its speed.",
         "pack": "Pack the live ranges of a CSV file, without a kernel.",

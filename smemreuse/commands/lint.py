@@ -16,7 +16,7 @@ from smemreuse.commands.baseline import read_known
 from smemreuse.commands.batches import Batch, batch_options
 from smemreuse.commands.inputs import Source, note_if_empty
 from smemreuse.commands.options import MEND_NAMES, barriers_option
-from smemreuse.commands.output import Target, emit_answer, target_options
+from smemreuse.commands.output import Target, emit_answer, emit_tables, target_options
 from smemreuse.commands.verb import Verb
 from smemreuse.compilers.text.reader import Dump, parse_dump, read_dump
 from smemreuse.errors import InputError
@@ -32,6 +32,7 @@ from smemreuse.report.hazards import (
     lint_entry,
     lint_lines,
     linted_line,
+    shown_lines,
 )
 from smemreuse.report.mending import mending_data, mending_lines
 from smemreuse.results.accepted import Acceptances
@@ -70,6 +71,12 @@ FEW = 4
     help="Insert the fewest fences, waits and barriers that make the kernels clean, and write FILE "
     "with them to --output.",
 )
+@click.option(
+    "--show",
+    metavar="FINDING",
+    help="Draw the timeline of one finding, named as in brackets behind it: its agents side by "
+    "side, and what is missing between their accesses.",
+)
 @target_options("Where --fix writes to; `-` for standard output.")
 @batch_options()
 def lint(
@@ -79,6 +86,7 @@ def lint(
     strict: bool,
     baseline: str | None,
     mend: bool,
+    show: str | None,
     target: Target,
 ) -> None:
     """Find hazards of kernels: races, missing waits, uninitialised reads.
@@ -108,6 +116,10 @@ def lint(
     found = held_against(known, reports, batch, acceptances)
     if batch.whole:
         say_stale(acceptances, ((one.file, one.report.kernel) for one in found))
+    if show is not None:
+        _show(found, show, batch)
+        batch.end(failures(found, gate, since="new" if baseline is not None else ""))
+        return
     shown = [one for one in found if one.told or one.fails(gate) or not batch.only_findings]
     if output != "-":
         emit_answer(
@@ -123,6 +135,16 @@ def lint(
             RULES,
         )
     batch.end(failures(found, gate, since="new" if baseline is not None else ""))
+
+
+def _show(found: Sequence[Linted], finding: str, batch: Batch) -> None:
+    """Draws the hazards that a finding names. Raises `InputError` where it names none."""
+    if batch.output_format != "table":
+        raise InputError("--show draws for people: leave --format out")
+    lines = [line for one in found for line in shown_lines(one, finding)]
+    if not lines:
+        raise InputError(f"there is no finding {finding}; lint names each in brackets")
+    emit_tables(lines)
 
 
 def held_against(

@@ -26,7 +26,7 @@ from smemreuse.ir.kernel import Stmt
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import LANES_TOGETHER, Collected, Key, LintContext
 from smemreuse.linter.followers import goes_on_with, signals
-from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Site
+from smemreuse.results.hazards import Act, Hazard, HazardKind, HazardOrigin, Site
 from smemreuse.semantics.effects import Effect, Group, Signal
 
 _MENDS = {
@@ -145,7 +145,8 @@ class OvertakenWaits(Collected):
         """
         storage, index = looked.waited.slot
         site = Site.of(looked.waited.stmt, looked.loops)
-        who = words.threads(looked.ids[np.isin(looked.ids // 32, late)])
+        behind = looked.ids[np.isin(looked.ids // 32, late)]
+        who = words.threads(behind)
         acting = np.setdiff1d(looked.warps, late)
         name = f"{storage.name}[{index}]"
         first = self._known.behind.setdefault(late.tobytes(), looked.waited.stmt)
@@ -159,6 +160,7 @@ class OvertakenWaits(Collected):
             "another phase, and may wait forever",
             mends.look_in_time(name, site, acting),
             agents=(who,),
+            acts=(Act(f"wait for phase {looked.needed} of {name}", words.runs(behind)),),
         )
         self._add(hazard, first)
 
@@ -314,6 +316,7 @@ class WaitingHazards(OvertakenWaits):
             witness,
             mends.converge(site),
             agents=(words.threads(missing),) if len(missing) else (),
+            acts=(Act("never come to it", words.runs(missing)),) if len(missing) else (),
         )
         return self._add(hazard, stmt)
 
@@ -398,5 +401,8 @@ class WaitingHazards(OvertakenWaits):
                 witness,
                 mends.complete(name, waiting.parity, lacking, site),
                 agents=(who,),
+                acts=(
+                    words.act(f"wait for phase {barrier.phase} of {name}", None, agent.threads.ids),
+                ),
             )
             self._add(hazard, stmt)

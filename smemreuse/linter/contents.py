@@ -22,7 +22,7 @@ from smemreuse.linter.value_numbers import (
     stores,
     writes_to_same_byte,
 )
-from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.results.hazards import Act, Hazard, HazardKind
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import evaluated_effect
@@ -69,6 +69,7 @@ class ContentHazards(Collected):
                 mends.initialise(name, span, site),
                 bytes=span,
                 agents=(who,),
+                acts=(words.act(f"reads byte {span[0]} of {name}", None, traced.ids),),
             ),
             stmt,
             traced.buffer,
@@ -118,6 +119,7 @@ class ContentHazards(Collected):
             other=site,
             bytes=None if meeting.byte is None else (meeting.byte, meeting.byte),
             agents=who,
+            acts=tuple(words.act(f"writes {where}", one, traced.ids) for one in meeting.threads),
         )
         self._add(hazard, stmt, traced.buffer)
 
@@ -158,5 +160,6 @@ class ContentHazards(Collected):
             mends.stay_inside(name, size, site),
             bytes=(int(first[at]), int(last[at])),
             agents=(who,),
+            acts=(Act(f"{verb} byte {byte} of {name}", words.runs(agent.threads.ids[[at]])),),
         )
         self._add(hazard, stmt, access.buffer)

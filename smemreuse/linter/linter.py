@@ -26,9 +26,13 @@ from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.expr import Call, Var
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
+    Allocate,
+    Bind,
     Block,
     Buffer,
+    Declare,
     Kernel,
+    Stmt,
     nodes_of,
     unique_names,
     walk_statements,
@@ -125,6 +129,17 @@ def taken_apart(kernel: Kernel) -> Apart:
             doubt = f"the buffers merged in {scope} cannot be told apart"
             found = replace(found, doubts=(*found.doubts, doubt))
     return found
+
+
+def counterparts(apart: Kernel, kernel: Kernel) -> dict[Stmt, Stmt] | None:
+    """The statements of a kernel that act, by those of the same kernel taken apart; None where the
+    two do not match."""
+    allocating = (Allocate, Bind, Declare)
+    theirs, ours = (
+        [stmt for stmt in walk_statements(one.body) if not isinstance(stmt, allocating)]
+        for one in (apart, kernel)
+    )
+    return dict(zip(theirs, ours, strict=True)) if len(theirs) == len(ours) else None
 
 
 @dataclass(frozen=True)

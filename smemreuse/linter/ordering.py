@@ -99,6 +99,10 @@ class OrderHazards(Collected):
             other=one,
             bytes=met.bytes if met is not None else None,
             agents=agents,
+            acts=(
+                words.act(f"{verbs[0]} {bytes_} of {name}", met and met.earlier, found.ids),
+                words.act(f"{verbs[1]} {bytes_} of {name}", met and met.later, traced.ids),
+            ),
         )
         self._add(hazard, later.stmt, traced.buffer)
         return True
@@ -157,6 +161,10 @@ class OrderHazards(Collected):
             other=one,
             bytes=met.bytes if met is not None else None,
             agents=agents,
+            acts=(
+                words.act(f"{verbs[0]} byte {byte} of {name}, generic proxy", None, other.ids),
+                words.act(f"{verbs[1]} byte {byte} of {name}, async proxy", None, traced.ids),
+            ),
         )
         self._add(hazard, later, traced.buffer)
 

@@ -20,7 +20,7 @@ from smemreuse.linter import mends, words
 from smemreuse.linter.butterflies import butterfly_hazards, has_butterfly
 from smemreuse.linter.comers import Comers, comers, missing_of
 from smemreuse.linter.followers import goes_on_with
-from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.hazards import Act, Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Together
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.pointers import Pointers
@@ -126,4 +126,5 @@ def _hazard(stmt: Stmt, name: str, missing: np.ndarray, *, certain: bool) -> Haz
         f"{who} not execute {site} with the others of their {name}, and it needs all of them",
         mends.execute_together(name, site),
         agents=(words.threads(missing),) if len(missing) else (),
+        acts=(Act("never come to it", words.runs(missing)),) if len(missing) else (),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from smemreuse.ir.kernel import Stmt
+from smemreuse.results.hazards import Act
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import calls_of, effect_of
 from smemreuse.semantics.undeclared import undeclared_function
@@ -47,14 +48,24 @@ def missing(ids: np.ndarray) -> str:
 
 def threads(ids: np.ndarray) -> str:
     """Threads by their indices in the block: `threads 0-63, 96-127`."""
+    found = runs(ids)
+    if len(found) == 1 and found[0][1] - found[0][0] == 1:
+        return f"thread {found[0][0]}"
+    told = [str(one) if one + 1 == end else f"{one}-{end - 1}" for one, end in found]
+    text = ", ".join(told[:4]) + (", ..." if len(told) > 4 else "")
+    return f"threads {text}"
+
+
+def runs(ids: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Threads as runs of indices, half-open."""
     found = np.unique(ids)
-    if len(found) == 1:
-        return f"thread {int(found[0])}"
+    if not len(found):
+        return ()
     cuts = np.flatnonzero(np.diff(found) > 1)
     begins, ends = np.r_[0, cuts + 1], np.r_[cuts, len(found) - 1]
-    runs = [
-        str(one) if one == two else f"{one}-{two}"
-        for one, two in zip(found[begins].tolist(), found[ends].tolist(), strict=True)
-    ]
-    text = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")
-    return f"threads {text}"
+    return tuple(zip(found[begins].tolist(), (found[ends] + 1).tolist(), strict=True))
+
+
+def act(deed: str, thread: int | None, ids: np.ndarray) -> Act:
+    """What a thread does, or those with `ids` where it is not known which."""
+    return Act(deed, runs(ids if thread is None else np.array([thread])))

@@ -6,22 +6,14 @@ stays if its hazard is gone and no other has come. What is not needed in the end
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from smemreuse.audit import BarrierStage, barriers_follow
 from smemreuse.checker.budget import BUDGET, Work
-from smemreuse.ir.kernel import (
-    SHARED_SCOPES,
-    Allocate,
-    Bind,
-    Declare,
-    Kernel,
-    Stmt,
-    walk_statements,
-)
+from smemreuse.ir.kernel import SHARED_SCOPES, Kernel, Stmt
 from smemreuse.ir.tree import StatementTree
-from smemreuse.linter import Apart, lint_apart, taken_apart
+from smemreuse.linter import Apart, counterparts, lint_apart, taken_apart
 from smemreuse.linter.linter import OF_LINT
 from smemreuse.mender.candidate import Edits, MendCandidate
 from smemreuse.mender.candidates import MendCandidates
@@ -65,21 +57,13 @@ def mend(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Mending:
 
 def _in_the_arena(kernel: Kernel, apart: Kernel, found: Mending) -> Mending:
     """The mending of a kernel with separated buffers, transferred to the merged kernel itself."""
-    theirs, ours = (list(_acting(one)) for one in (apart, kernel))
-    places = dict(zip(theirs, ours, strict=False))
-    needed = {one.edit.anchor for one in found.mends}
-    if len(theirs) != len(ours) or not needed <= places.keys():
+    places = counterparts(apart, kernel)
+    if places is None or not {one.edit.anchor for one in found.mends} <= places.keys():
         return found.taken_back("its place in the merged kernel is not known")
     mends = tuple(
         replace(one, edit=one.edit.at(places[one.edit.anchor], places)) for one in found.mends
     )
     return replace(found, mends=mends)
-
-
-def _acting(kernel: Kernel) -> Iterator[Stmt]:
-    """The statements between which something is put in."""
-    allocating = (Allocate, Bind, Declare)
-    return (one for one in walk_statements(kernel.body) if not isinstance(one, allocating))
 
 
 @dataclass

@@ -14,6 +14,7 @@ from rich.text import Text
 from smemreuse.errors import printable
 from smemreuse.report.hazards import Linted, stage_words
 from smemreuse.report.titles import counted
+from smemreuse.results.evidence import seen_words, severity
 from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Site, sure_words
 from smemreuse.results.words import to_be_declared, without_lines
@@ -50,9 +51,10 @@ class _Heading:
         return cls(fails, hazard.certain, long, hazard.kind, hazard.origin)
 
     @property
-    def order(self) -> tuple[bool, bool, bool, int]:
+    def order(self) -> tuple[bool, bool, float, bool, int]:
+        grave = severity(self.kind) if self.certain else 0.0
         kind = [*HazardKind].index(self.kind)
-        return not self.fails, not self.certain, self.if_long, kind
+        return not self.fails, not self.certain, -grave, self.if_long, kind
 
 
 @dataclass
@@ -115,6 +117,8 @@ def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
         yield line.append(f"{_of(buffers)}: {_listed([*kernels], MOST_NAMES)}", "default")
         return
     yield line.append(f"; {heading.kind.sentence}", "default")
+    if heading.certain:
+        yield Text(f"  {seen_words(heading.kind)}", style="dim")
     causes.sort(key=lambda one: (-one.count, one.shape))
     for cause in causes[:MOST_CAUSES]:
         yield from _cause_lines(cause)

@@ -10,9 +10,11 @@ from rich.text import Text
 
 from smemreuse.errors import printable
 from smemreuse.report.data import Data
+from smemreuse.report.timeline import timeline_of, timeline_text
 from smemreuse.report.titles import counted, holding
 from smemreuse.report.verdicts import tally
 from smemreuse.results.accepted import Acceptances, Identity
+from smemreuse.results.evidence import by_severity, seen_of, seen_words
 from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
 from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import (
@@ -22,6 +24,7 @@ from smemreuse.results.hazards import (
     LintStatus,
     Site,
     place_of,
+    sure_words,
     told_briefly,
 )
 from smemreuse.results.known_hazards import KnownKernel
@@ -108,10 +111,12 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
     report = linted.report
     where = f"{printable(linted.file)}: {report.kernel}, {stage_words(report)}"
     yield status_text(report.status).append(f": {where}", style="default")
-    for hazard, identity in linted.open_hazards:
+    for hazard, identity in sorted(linted.open_hazards, key=lambda one: by_severity(one[0])):
         line = place_of(hazard.site)
         yield Text(f"  {line}{told_briefly(hazard)} [{identity.short}]")
         yield Text(f"    fix: {hazard.mend.sentence}")
+        if hazard.certain:
+            yield Text(f"    {seen_words(hazard.kind)}", style="dim")
     for reason in report.unknown:
         yield Text(f"  not followed: {reason}")
     for assumption in report.assumptions:
@@ -120,6 +125,21 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
         known = counted(len(linted.silenced), "hazard")
         yield Text(f"  {known} in the baseline, not listed", style="dim")
     yield from accepted_lines(linted)
+
+
+def shown_lines(linted: Linted, finding: str) -> Iterator[Text]:
+    """The timelines of the hazards that a finding names: as in brackets, or its fingerprint."""
+    for hazard, identity in linted.told:
+        if finding not in (identity.short, identity.fingerprint):
+            continue
+        sure = sure_words(hazard.origin, certain=hazard.certain)
+        what = f"{hazard.kind} ({sure}) of {', '.join(hazard.buffers) or 'threads'}"
+        where = f"in {linted.report.kernel}, {printable(linted.file)}"
+        yield Text(f"{what} {where} [{identity.short}]", style="bold")
+        for line in timeline_text(timeline_of(hazard)):
+            yield Text(line)
+        if hazard.certain:
+            yield Text(seen_words(hazard.kind), style="dim")
 
 
 def accepted_lines(linted: Linted) -> Iterator[Text]:
@@ -245,6 +265,11 @@ def hazard_data(hazard: Hazard, kernel: str) -> Data:
             "threads": as_data(mend.threads),
             "engine": mend.engine or None,
         },
+        "seen": [
+            picked(one, "card date kernels launches wrong hung how result")
+            for one in seen_of(hazard.kind)
+            if hazard.certain
+        ],
     }
 
 

@@ -133,15 +133,25 @@ class HazardOrigin(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Act:
+    """What one agent of a hazard does, as `writes byte 0 of As`, and the threads of the block that
+    do it or issue it: runs of indices, half-open."""
+
+    deed: str
+    threads: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Hazard:
     """One hazard at one site, however many bytes and iterations it has.
 
     `certain` tells that every execution with these block indices comes to it, and that no data
     decide on the way there, but how long the loops over `if_long` are, which may be long enough.
-    `site` is where it shows, `other` the statement that it is with, if
-    any. `bytes` are the first and the last one of `buffers[0]`, `agents` who does what, in the
-    order of `other` and `site`. `blocks` are the indices of the thread block that shows it.
-    `origin` says who has put in what is hazardous, `accepted` why the project accepts it, if so.
+    `site` is where it shows, `other` the statement that it is with, if any. `bytes` are the first
+    and the last one of `buffers[0]`, `agents` who does what, in the order of `other` and `site`,
+    and `acts` what each of them does, where that is known. `blocks` are the indices of the thread
+    block that shows it. `origin` says who has put in what is hazardous, `accepted` why the project
+    accepts it, if so.
     """
 
     kind: HazardKind
@@ -157,6 +167,7 @@ class Hazard:
     origin: HazardOrigin = HazardOrigin.AUTHOR
     accepted: Accepted | None = None
     if_long: tuple[str, ...] = ()
+    acts: tuple[Act, ...] = ()
 
     @property
     def sureness(self) -> tuple[bool, bool]:

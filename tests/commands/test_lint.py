@@ -164,3 +164,30 @@ def test_a_long_statement_is_short_for_people_and_whole_in_json() -> None:
     assert longest not in text
     assert "[...]" in text
     assert any(longest in one["witness"] for one in found)
+
+
+def test_a_certain_finding_says_what_its_kind_did_on_hardware() -> None:
+    data = json.loads(run("lint", RACE, "--format", "json").stdout)
+    (hazard,) = data["kernels"][0]["hazards"]
+    assert hazard["seen"][0]["wrong"] == hazard["seen"][0]["launches"] > 0
+    assert "seen of race: wrong in 80 of 80 launches" in " ".join(run("lint", RACE).stdout.split())
+    (possible,) = run_json("lint", POSSIBLE, "--format", "json")["kernels"][0]["hazards"]
+    assert possible["seen"] == []
+    assert "seen of" not in run("lint", POSSIBLE).stdout
+
+
+def test_a_finding_is_shown_as_a_timeline() -> None:
+    data = json.loads(run("lint", RACE, "--format", "json").stdout)
+    (hazard,) = data["kernels"][0]["hazards"]
+    for name in (hazard["finding"], hazard["fingerprint"]):
+        result = run("lint", RACE, "--show", name)
+        assert result.exit_code == 1
+        assert "a barrier is missing" in result.stdout
+        assert result.stdout.index("writes byte 0") < result.stdout.index("reads byte 0")
+
+
+def test_a_finding_that_there_is_not_is_bad_usage() -> None:
+    for options, why in ([], "there is no finding 00000000"), (["--format", "json"], "--format"):
+        result = run("lint", RACE, "--show", "00000000", *options)
+        assert_one_line_error(result.exit_code, result.stdout, result.stderr)
+        assert why in result.stderr

@@ -9,6 +9,7 @@ import pytest
 from smemreuse.report.hazard_groups import grouped_lines, shape_of
 from smemreuse.report.hazards import Linted, known_line
 from smemreuse.results.accepted import Accepted
+from smemreuse.results.evidence import seen_words
 from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.hazards import (
     Hazard,
@@ -74,12 +75,13 @@ def test_one_cause_is_told_once_with_its_count_and_all_its_kernels() -> None:
     assert lines[0].endswith(
         "kernels linted with the barriers and fences that the compiler will insert"
     )
-    heading, cause, mend = lines[1:4]
+    heading, seen, cause, mend = lines[1:5]
     assert heading == (f"race (certain, exit code 1): 4 in 3 kernels; {HazardKind.RACE.sentence}")
+    assert seen == f"  {seen_words(HazardKind.RACE)}"
     assert cause == "  4 at a store after `ptx_cp_async`, of As, Bs: x/ mm_{1,2}; y/ mla"
     assert mend.startswith("    fix, in the first [")
     assert mend.endswith("]: put in a barrier.")
-    assert len(lines) == 5
+    assert len(lines) == 6
 
 
 def test_what_fails_comes_first_and_the_rest_is_a_line_for_each_kind() -> None:

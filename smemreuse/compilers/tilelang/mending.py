@@ -18,7 +18,7 @@ from smemreuse.compilers.rewrite import LiveRewriter
 from smemreuse.compilers.tilelang.visitor import TIR, TirVisitor, tirx
 from smemreuse.errors import BackendError
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
-from smemreuse.ir.kernel import Buffer, Kernel
+from smemreuse.ir.kernel import Buffer, Kernel, Stmt
 from smemreuse.linter import lint
 from smemreuse.mender import mend
 from smemreuse.results.hazards import LintReport
@@ -80,7 +80,7 @@ def _kinds(hazards: Sequence[Any]) -> list[tuple[str, bool, tuple[str, ...]]]:
 
 
 class MendWriter:
-    """Puts what mends a function into it, at the places at which `reader` read statements."""
+    """Puts what mends a function into it, or delays it, at the places at which `reader` read statements."""
 
     def __init__(self, func: Any, reader: TirVisitor):
         self._func = func
@@ -88,9 +88,20 @@ class MendWriter:
         self._buffers = {buffer: node for node, buffer in reader.live_buffers.items()}
         self._variables = {var: node for node, var in reader.vars.items()}
 
-    def written(self, edits: Sequence[Edit]) -> Any:
-        """The function with these edits. Raises `BackendError` where one cannot be made."""
+    def written(
+        self,
+        edits: Sequence[Edit],
+        more: Mapping[tuple[int, bool], Sequence[Any]] | None = None,
+        prologues: Sequence[Sequence[Any]] | None = None,
+    ) -> Any:
+        """The function with these edits. Raises `BackendError` where one cannot be made.
+
+        `more` are statements of TileLang's own, by the place that they are before, or after if
+        True; `prologues` those at the head of each launch.
+        """
         beside: dict[bool, dict[int, list[Any]]] = {False: {}, True: {}}
+        for (place, after), nodes in (more or {}).items():
+            beside[after][place] = [*nodes]
         guards: dict[int, Any] = {}
         for one in edits:
             place = self._reader.places[one.anchor]
@@ -98,8 +109,24 @@ class MendWriter:
                 guards[place] = self._condition(one.condition)
             else:
                 beside[one.after].setdefault(place, []).extend(map(self._made, one.inserted))
-        rewriter = LiveRewriter(tirx, before=beside[False], after=beside[True], guards=guards)
+        rewriter = LiveRewriter(
+            tirx,
+            before=beside[False],
+            after=beside[True],
+            guards=guards,
+            prologues=prologues,
+        )
         return rewriter.rewritten(self._func)
+
+    def place(self, stmt: Stmt) -> int:
+        """The number of a statement that `reader` has read."""
+        return self._reader.places[stmt]
+
+    def variable(self, var: Var) -> Any:
+        """TileLang's own variable. Raises `BackendError` where it is not one of the function."""
+        if var not in self._variables:
+            raise BackendError(f"`{var}` is no variable of the function")
+        return self._variables[var]
 
     def _condition(self, expr: Expr) -> Any:
         """The condition of a guard, as the mender makes it of a variable and constants."""

@@ -1,0 +1,331 @@
+"""Kernels that a program compiles, and the same lowered once more with delays in them, or mended.
+
+What is put in is put into the function that has all its barriers, shortly before code is generated.
+So the CUDA that comes of it is the kernel's own, with these lines and no others.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, reduce, wraps
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import tilelang
+from tilelang import tvm
+from tilelang.jit import JITKernel
+from tilelang.transform.pass_config import normalize_pass_configs
+
+from smemreuse._version import __version__
+from smemreuse.compilers.active import activated, confined
+from smemreuse.compilers.functions import DeviceFunction
+from smemreuse.compilers.records import Recorder
+from smemreuse.compilers.tilelang.arguments import arguments_of, noted_arguments
+from smemreuse.compilers.tilelang.elaborated import Begun
+from smemreuse.compilers.tilelang.hooks import install
+from smemreuse.compilers.tilelang.lower_only import lowering_only
+from smemreuse.compilers.tilelang.mending import MendWriter, Synchronized
+from smemreuse.compilers.tilelang.run_session import RunSession
+from smemreuse.compilers.tilelang.session import Pass
+from smemreuse.compilers.tilelang.visitor import tirx
+from smemreuse.errors import BackendError
+from smemreuse.ir.kernel import For, Kernel, Stmt
+from smemreuse.ir.tree import StatementTree
+from smemreuse.linter import Apart, counterparts, lint_apart, taken_apart
+from smemreuse.pipeline.options import checked_options
+from smemreuse.reproduce.arguments import Argument
+from smemreuse.reproduce.attempts import Attempt, Delay
+from smemreuse.reproduce.cuda import DELAY, FILL, with_definitions
+from smemreuse.results.elaboration import Elaboration
+from smemreuse.results.hazards import LintReport
+from smemreuse.results.mending import Edit, Mending
+
+
+class _Looked(threading.local):
+    """What one thread's lowering has received, and what it has seen with its barriers."""
+
+    def __init__(self) -> None:
+        self.received: dict[str, DeviceFunction] = {}
+        self.functions: list[tuple[Synchronized, Elaboration]] = []
+
+
+@dataclass(repr=False, eq=False)
+class LookingSession(RunSession):
+    """Merges nothing: TileLang's own pass does. It keeps each function that has its barriers, and
+    puts another one in its place where `replaced` has one of its name."""
+
+    replaced: Mapping[str, Any] = field(default_factory=dict)
+    looked: _Looked = field(default_factory=_Looked, repr=False)
+
+    @property
+    def settings_token(self) -> str:
+        """Nothing that it compiles may come out of a cache: it would not have been seen."""
+        return "reproduce"
+
+    def lowering_pass(
+        self, stock_pass: Pass, *, disable_reuse: bool, aggressive: bool = False
+    ) -> Any:
+        def watched(mod: Any) -> Any:
+            begun = Begun.taken()
+            self.looked.received = {
+                name: begun.device_function(name, func) for name, func in _functions(mod)
+            }
+            for function in self.looked.received.values():
+                assert function.kernels is not None  # read now, before the merge
+            return stock_pass(mod)
+
+        return watched
+
+    def confirm(self, mod: Any) -> Any:
+        def rewrite(name: str, var: Any, func: Any) -> Any:
+            function = self.looked.received.pop(name, None)
+            if function is not None:
+                found = Synchronized(name, func, function.visitor.allocated, function.sources)
+                self.looked.functions.append((found, function.elaboration))
+            return self.replaced.get(name, func)
+
+        return self.rewrite_functions(mod, rewrite)
+
+
+def _functions(mod: Any) -> Iterator[tuple[str, Any]]:
+    for var, func in list(mod.functions.items()):
+        if isinstance(func, tirx.PrimFunc):
+            yield str(var.name_hint), func
+
+
+# What a program compiles --------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class CompiledKernel:
+    """A `JITKernel` as a program made it: what it was lowered from and for, and its CUDA.
+
+    `arguments` say with what it can be launched, as `arguments_of` has it; None where that is not
+    known.
+    """
+
+    func: Any
+    target: Any
+    pass_configs: Mapping[str, Any]
+    source: str
+    functions: Sequence[Synchronized]
+    elaboration: Elaboration
+    arguments: Sequence[Argument] | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.func.attrs["global_symbol"])
+
+    @cached_property
+    def launches(self) -> list[LaunchedKernel]:
+        """The kernels that it launches."""
+        return [
+            LaunchedKernel(self, function, number)
+            for function in self.functions
+            for number in range(len(function.kernels))
+        ]
+
+    def lowered(self, replaced: Mapping[str, Any]) -> str:
+        """The CUDA of the same function with other device functions in it."""
+        session = LookingSession.of(checked_options("dataflow", "best", "speed", strict=False))
+        session.replaced = replaced
+        config = normalize_pass_configs(dict(self.pass_configs))
+        with confined(session), tvm.transform.PassContext(opt_level=3, config=config), self.target:
+            lowered = tilelang.lower(self.func, target=self.target)
+        return str(lowered.kernel_source)
+
+
+@contextmanager
+def collecting(*, lower_only: bool, arch: str | None) -> Iterator[list[CompiledKernel]]:
+    """Inside, what a program compiles is added to the list, in order.
+
+    With `lower_only` nothing is compiled, and a launch raises `LoweredOnlyError`.
+    """
+    install()
+    session = LookingSession.of(checked_options("dataflow", "best", "speed", strict=False))
+    session.lower_only = lower_only
+    found: list[CompiledKernel] = []
+    by_kernel: dict[int, CompiledKernel] = {}
+
+    def compiling(stock: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(stock)
+        def compiled(self: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+            session.looked.functions = []
+            adapter = stock(self, func, *args, **kwargs)
+            if session.looked.functions:
+                functions, elaborations = zip(*session.looked.functions, strict=True)
+                made = CompiledKernel(
+                    func,
+                    self.target,
+                    _pass_configs(self),
+                    str(adapter.get_kernel_source()),
+                    functions,
+                    elaborations[0],
+                    arguments_of(adapter.params),
+                )
+                by_kernel[id(self)] = made
+                found.append(made)
+            return adapter
+
+        return compiled
+
+    def calling(stock: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(stock)
+        def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+            made = by_kernel.pop(id(self), None)  # the first launch is as good as any other
+            if made is not None:
+                made.arguments = noted_arguments(self.adapter, args) or made.arguments
+            return stock(self, *args, **kwargs)
+
+        return called
+
+    with ExitStack() as stack:
+        if lower_only:
+            folder = stack.enter_context(TemporaryDirectory())
+            stack.enter_context(lowering_only(Recorder(Path(folder)), arch))
+        for name, wrapper in (
+            ("_compile_and_create_adapter", compiling),
+            ("__call__", calling),
+        ):
+            wrapped = wrapper(getattr(JITKernel, name))
+            stack.enter_context(patch.object(JITKernel, name, wrapped))
+        stack.enter_context(activated(session))
+        yield found
+
+
+def _pass_configs(kernel: Any) -> dict[str, Any]:
+    """What a kernel is compiled with, flags of the device compiler among it."""
+    found = {str(getattr(key, "value", key)): of for key, of in (kernel.pass_configs or {}).items()}
+    if kernel.compile_flags:
+        found.setdefault("tl.device_compile_flags", list(kernel.compile_flags))
+    return found
+
+
+# One of its kernels, with delays in it ------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class LaunchedKernel:
+    """One kernel of a function that has its barriers, its hazards, and what it becomes."""
+
+    made: CompiledKernel
+    function: Synchronized
+    number: int
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.function.kernels[self.number]
+
+    @cached_property
+    def _apart(self) -> Apart:
+        return taken_apart(self.kernel)
+
+    @cached_property
+    def report(self) -> LintReport:
+        """Its hazards, with their statements."""
+        return lint_apart(self._apart, follow=False)
+
+    @cached_property
+    def mendings(self) -> tuple[Mending, ...]:
+        """What came of mending its function."""
+        return self.function.mended()[1]
+
+    @property
+    def mends(self) -> tuple[Edit, ...]:
+        """What is put into it."""
+        return tuple(edit for one in self.mendings for edit in one.edits)
+
+    @property
+    def has_mends(self) -> bool:
+        return bool(self.mends)
+
+    @property
+    def original(self) -> str:
+        return self.made.source
+
+    @property
+    def elaboration(self) -> Elaboration:
+        return self.made.elaboration
+
+    @property
+    def arguments(self) -> Sequence[Argument] | None:
+        return self.made.arguments
+
+    @property
+    def func(self) -> str:
+        return str(tvm.ir.save_json(self.made.func))
+
+    @property
+    def target(self) -> Mapping[str, str]:
+        return {"kind": "cuda", "arch": str(self.made.target.attrs["arch"])}
+
+    @property
+    def pass_configs(self) -> Mapping[str, Any]:
+        return self.made.pass_configs
+
+    def source(self, attempt: Attempt, *, mended: bool = False) -> str:
+        """The CUDA of its function with an attempt in it, and with what mends it if that is asked.
+
+        Raises `BackendError` where that cannot be written.
+        """
+        edits = self.mends if mended else ()
+        if attempt.is_plain and not edits:
+            return self.made.source
+        writer = MendWriter(self.function.func, self.function.reader)
+        more: dict[tuple[int, bool], list[Any]] = {}
+        for delay in attempt.delays:
+            stmt = self._live(delay.stmt)
+            call = self._delay(writer, stmt, delay)
+            more.setdefault((writer.place(stmt), delay.after), []).append(call)
+        prologues = None
+        if attempt.fill is not None:
+            filled = _call(FILL, tirx.IntImm("uint32", attempt.fill))
+            prologues = [[filled] for _ in self.function.kernels]
+        func = writer.written(edits, more, prologues)
+        return with_definitions(self.made.lowered({self.function.name: func}))
+
+    def _live(self, stmt: Stmt) -> Stmt:
+        """The kernel's own statement, where lint has taken its buffers apart."""
+        if self._apart.kernel is self.kernel:
+            return stmt
+        found = (counterparts(self._apart.kernel, self.kernel) or {}).get(stmt)
+        if found is None:
+            raise BackendError("the statement's place in the merged kernel is not known")
+        return found
+
+    def _delay(self, writer: MendWriter, stmt: Stmt, delay: Delay) -> Any:
+        path = StatementTree(self.kernel.body).path(stmt)
+        loops = {one.stmt.var.name: one.stmt.var for one in path if isinstance(one.stmt, For)}
+        rounds = []
+        for name, value in delay.loops:
+            if name not in loops:
+                raise BackendError(f"there is no loop {name} around the statement")
+            rounds.append(tirx.EQ(writer.variable(loops[name]), tirx.IntImm("int32", value)))
+        now = reduce(tirx.And, rounds) if rounds else tirx.IntImm("bool", 1)
+        numbers = (delay.first, delay.end, delay.cycles)
+        return _call(DELAY, *(tirx.IntImm("int32", one) for one in numbers), now)
+
+
+def _call(name: str, *operands: Any) -> Any:
+    """A statement that calls a device function of ours."""
+    return tirx.Evaluate(tirx.call_extern("int32", name, *operands))
+
+
+def environment(made: CompiledKernel) -> dict[str, str]:
+    """What a kernel was compiled by and for, and what it can be launched on here."""
+    import torch
+
+    found = {
+        "tilelang": str(tilelang.__version__),
+        "smemreuse": __version__,
+        "torch": str(torch.__version__),
+        "arch": str(made.target.attrs["arch"]),
+    }
+    if torch.cuda.is_available():
+        found |= {"card": str(torch.cuda.get_device_name()), "cuda": str(torch.version.cuda)}
+    return found

@@ -1,0 +1,146 @@
+"""A hazard as a timeline: agents side by side, events downwards, and what is missing between them.
+
+`timeline_of` gives rows as data, which any door may draw; `timeline_text` draws them with letters.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from smemreuse.results.hazards import Hazard, HazardKind, Remedy, Site, place_of
+
+NARROWEST = 24
+"""Characters of a column, at the least."""
+
+_FIXED = "\N{NO-BREAK SPACE}"
+_OTHERS = "all other threads"
+
+_LACKS = {
+    Remedy.BARRIER: "a barrier",
+    Remedy.WAIT: "a wait",
+    Remedy.FENCE: "a proxy fence",
+    Remedy.WRITE: "a write",
+}
+
+_OUTCOMES = {
+    HazardKind.RACE: "nothing makes the right column wait, so that it may come first",
+    HazardKind.MISSING_WAIT: "the left column may still be under way when the right one comes",
+    HazardKind.MISSING_FENCE: "the two proxies may reach the bytes in the other order",
+    HazardKind.UNINITIALISED_READ: "what is read is what was left in the memory",
+    HazardKind.BARRIER_DIVERGENCE: "the others hang, or go on early: that is undefined",
+    HazardKind.BARRIER_DEADLOCK: "the kernel hangs",
+    HazardKind.MISSED_PHASE: "a warp that is late sees the parity of another phase, and may wait "
+    "for ever",
+    HazardKind.OUT_OF_BOUNDS: "what lies behind the buffer is read or overwritten",
+}
+
+
+class EventKind(str, Enum):
+    """What a row of a timeline is; the value is the word for it in data."""
+
+    DOES = "does"
+    MISSING = "missing"
+    OUTCOME = "outcome"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row: what the agent of a `column` does; across all columns where that is None.
+
+    `when` is the round of the loops around it, `place` its line, `statement` the text there.
+    """
+
+    kind: EventKind
+    text: str
+    column: int | None = None
+    when: str = ""
+    place: str = ""
+    statement: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Agents, each a column, and the events of all of them in their order."""
+
+    agents: tuple[str, ...]
+    events: tuple[Event, ...]
+
+
+def timeline_of(hazard: Hazard) -> Timeline:
+    """The witness of a hazard: who does what, and what does not come between."""
+    lacks = _LACKS.get(hazard.mend.remedy)
+    mend = hazard.mend.sentence.rstrip(".")
+    missing = Event(EventKind.MISSING, f"{lacks} is missing: {mend}" if lacks else f"fix: {mend}")
+    outcome = Event(EventKind.OUTCOME, _OUTCOMES[hazard.kind])
+    agents = hazard.agents or ("some threads",)
+    if hazard.other is not None and len(agents) == 2:
+        first, second = _does(hazard, 0, hazard.other), _does(hazard, 1, hazard.site)
+        return Timeline(agents, (first, missing, second, outcome))
+    if hazard.kind in (HazardKind.BARRIER_DIVERGENCE, HazardKind.BARRIER_DEADLOCK):
+        there = _event("wait here", 0, hazard.site)
+        never = _does(hazard, 0, hazard.site)
+        if hazard.kind is HazardKind.BARRIER_DEADLOCK:
+            return Timeline(agents, (never, missing, outcome))
+        absent = Event(EventKind.DOES, never.text, 1)
+        return Timeline((_OTHERS, *agents[:1]), (there, absent, missing, outcome))
+    if hazard.kind is HazardKind.MISSED_PHASE:
+        goes_on = Event(EventKind.DOES, "end that phase, and the one after it", 1)
+        late = _does(hazard, 0, hazard.site)
+        return Timeline((agents[0], _OTHERS), (goes_on, missing, late, outcome))
+    return Timeline(agents[:1], (missing, _does(hazard, 0, hazard.site), outcome))
+
+
+def _does(hazard: Hazard, at: int, site: Site) -> Event:
+    return _event(hazard.acts[at].deed if at < len(hazard.acts) else "is at", at, site)
+
+
+def _event(text: str, column: int, site: Site) -> Event:
+    when = ", ".join(f"{name} = {value}" for name, value in site.loops)
+    return Event(
+        *(EventKind.DOES, text, column, when),
+        place=place_of(site).rstrip(": "),
+        statement=site.brief or site.statement,
+    )
+
+
+# Text ---------------------------------------------------------------------------------------------
+
+
+def timeline_text(timeline: Timeline, width: int = 100) -> Iterator[str]:
+    """The lines of a timeline, in so many characters where its columns are not wider than that."""
+    count = len(timeline.agents)
+    when = max((len(each.when) for each in timeline.events), default=0)
+    margin = when + 2 if when else 0
+    wide = max(NARROWEST, (width - margin) // count - 2)
+    yield from _row(timeline.agents, "", margin, wide)
+    yield from _row(["-" * min(wide, len(one)) for one in timeline.agents], "", margin, wide)
+    for event in timeline.events:
+        if event.column is None:
+            yield from textwrap.wrap(
+                *(event.text, width),
+                initial_indent="  x  " if event.kind is EventKind.MISSING else " =>  ",
+                subsequent_indent="     ",
+            )
+            continue
+        cells = [""] * count
+        place = f" ({event.place.replace(' ', _FIXED)})" if event.place else ""
+        said = f"`{event.statement}`{place}" if event.statement else ""
+        cells[event.column] = "\n".join(filter(None, (event.text, said)))
+        yield from _row(cells, event.when, margin, wide)
+
+
+def _row(cells: Sequence[str], when: str, margin: int, wide: int) -> Iterator[str]:
+    """Cells side by side, each wrapped in its column."""
+    wrapped = [
+        [line for part in cell.split("\n") for line in textwrap.wrap(part, wide)] for cell in cells
+    ]
+    for at in range(max(map(len, wrapped))):
+        parts = [lines[at] if at < len(lines) else "" for lines in wrapped]
+        line = "  ".join(f"{part:{wide}}" for part in parts)
+        yield f"{when if at == 0 else '':{margin}}{line}".rstrip().replace(_FIXED, " ")

@@ -1,0 +1,139 @@
+"""Which threads of a witness to make late, where, and for how long.
+
+A witness names the threads, the statement and the round in which somebody is not waited for. Made
+late there, these threads let the hazard happen. Which side is made late follows from the kind:
+
+- race, missing wait, missing fence: the earlier access, which the later one does not wait for. Of a
+  write after a read that is the reader. With two proxies the last to come releases the other one at
+  once, while its own accesses are still under way;
+- missed phase: one of the warps that wait, before its wait, for longer than a launch takes;
+- barrier divergence: those who come to the barrier, behind it, since others may pass without them;
+- uninitialised read and out of bounds: nobody. All shared memory is filled with a pattern first;
+- barrier deadlock: nobody. It needs no help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from smemreuse.ir.kernel import Stmt
+from smemreuse.results.hazards import Hazard, HazardKind, Site
+
+SHORT, LONG, FOR_EVER = 20_000, 1_000_000, 4_000_000
+"""Clock cycles: longer than memory takes, than a round of a loop, and than a launch."""
+
+ZEROS, PATTERN = 0x00000000, 0xFFFFFFFF
+"""What shared memory is filled with: zero, and what is no number in any float type."""
+
+_WARP = 32
+_ALL = (0, 1024)
+_LATE_ROUND = 2
+"""The third round: by then a kernel is in its steady state."""
+
+
+@dataclass(frozen=True)
+class Delay:
+    """Threads `first` to `end` (half-open) wait for `cycles` on one side of a statement, in one
+    round of the `loops` around it; in every round where these are empty."""
+
+    stmt: Stmt
+    after: bool
+    first: int
+    end: int
+    cycles: int
+    loops: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way to make a hazard show: these delays, and shared memory filled with a pattern."""
+
+    words: str
+    delays: tuple[Delay, ...] = ()
+    fill: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it changes nothing: the hazard is to show by itself."""
+        return not self.delays and self.fill is None
+
+
+def attempts_of(hazard: Hazard) -> tuple[Attempt, ...]:
+    """The ways to try, the most telling first."""
+    makers = {
+        HazardKind.RACE: _of_the_earlier,
+        HazardKind.MISSING_FENCE: _of_the_earlier,
+        HazardKind.MISSING_WAIT: _in_flight,
+        HazardKind.MISSED_PHASE: _of_the_waiting,
+        HazardKind.BARRIER_DIVERGENCE: _behind_the_barrier,
+        HazardKind.BARRIER_DEADLOCK: _plain,
+        HazardKind.UNINITIALISED_READ: _filled,
+        HazardKind.OUT_OF_BOUNDS: _filled,
+    }
+    return tuple(makers[hazard.kind](hazard))
+
+
+def _plain(_hazard: Hazard) -> Iterator[Attempt]:
+    yield Attempt("nothing is delayed")
+
+
+def _filled(_hazard: Hazard) -> Iterator[Attempt]:
+    yield Attempt(f"shared memory is filled with {PATTERN:#x} first", fill=PATTERN)
+
+
+def _in_flight(hazard: Hazard) -> Iterator[Attempt]:
+    yield from _plain(hazard)
+    yield from _of_the_earlier(hazard)
+
+
+def _of_the_earlier(hazard: Hazard) -> Iterator[Attempt]:
+    """One warp of the earlier access is late to it; then for longer, in every round, and all."""
+    site = hazard.other or hazard.site
+    threads = _threads(hazard, 0)
+    warp = _warp_of(threads[1] - 1)
+    for cycles in (SHORT, LONG):
+        yield _late(warp, site, cycles)
+    if site.loops:
+        yield _late(warp, Site(site.statement, site.line, (), site.stmt), SHORT)
+    if threads != warp:
+        yield _late(threads, site, SHORT)
+
+
+def _of_the_waiting(hazard: Hazard) -> Iterator[Attempt]:
+    """The last warp that waits is late once, in a steady round and in that of the witness."""
+    site, warp = hazard.site, _warp_of(_threads(hazard, 0)[1] - 1)
+    steady = tuple((name, _LATE_ROUND) for name, _ in site.loops[-1:])
+    rounds = dict.fromkeys((site.loops[:-1] + steady, site.loops))
+    for loops in rounds:
+        yield _late(warp, Site(site.statement, site.line, loops, site.stmt), FOR_EVER)
+
+
+def _behind_the_barrier(hazard: Hazard) -> Iterator[Attempt]:
+    yield from _plain(hazard)
+    for cycles in (SHORT, LONG):
+        yield _late(_ALL, hazard.site, cycles, after=True)
+
+
+def _late(threads: tuple[int, int], site: Site, cycles: int, *, after: bool = False) -> Attempt:
+    """These threads are late at a site, in its round."""
+    assert site.stmt is not None, "lint was asked for statements"
+    first, end = threads
+    who = "all threads that come" if threads == _ALL else f"threads {first}-{end - 1}"
+    side = "behind" if after else "before"
+    when = "".join(f", {name} = {value}" for name, value in site.loops)
+    words = f"{who} wait {cycles:,} cycles {side} `{site.brief or site.statement}`{when}"
+    return Attempt(words, (Delay(site.stmt, after, first, end, cycles, site.loops),))
+
+
+def _threads(hazard: Hazard, at: int) -> tuple[int, int]:
+    """The threads from the first to the last that an agent of a hazard has; all if not known."""
+    if at >= len(hazard.acts) or not hazard.acts[at].threads:
+        return _ALL
+    runs = hazard.acts[at].threads
+    return runs[0][0], runs[-1][1]
+
+
+def _warp_of(thread: int) -> tuple[int, int]:
+    first = thread // _WARP * _WARP
+    return first, first + _WARP

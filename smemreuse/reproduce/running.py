@@ -1,0 +1,67 @@
+"""Runs the variants of a standalone file, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from smemreuse.results.reproduction import Outcome
+
+COMPILE_SECONDS = 300
+"""What a variant may take until it is compiled."""
+
+Told = Mapping[str, Any]
+"""What a process answers: the bits of its launches, that one hangs, or an error."""
+
+
+@dataclass(frozen=True)
+class Launching:
+    """How often a variant is launched, and after how many seconds a launch hangs."""
+
+    launches: int = 40
+    seconds: float = 20.0
+
+    def told(self, script: Path, variant: str) -> Told:
+        """What the process of a variant answers. It is killed where it does not."""
+        command = [sys.executable, str(script), variant, str(self.launches), str(self.seconds)]
+        limit = COMPILE_SECONDS + self.launches + 2 * self.seconds
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # so that it is killed with the compiler that it started
+        ) as process:
+            try:
+                out, err = process.communicate(timeout=limit)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                return {"error": f"not done in {limit:.0f} s"}
+        lines = out.splitlines()
+        if not lines or not lines[-1].startswith("{"):
+            last = next(iter(reversed(err.splitlines())), "")
+            return {"error": f"ended with {process.returncode}: {last[:200]}"}
+        told: Told = json.loads(lines[-1])
+        return told
+
+
+def outcome_of(told: Told, reference: Told) -> Outcome:
+    """What a variant gave, held against what the reference gave on the same inputs."""
+    if "error" in told:
+        return Outcome(error=str(told["error"]))
+    bits, must = told["bits"], reference.get("bits", [])
+    pairs = [*zip(bits[::2], must[::2], strict=False)]
+    return Outcome(
+        launches=len(bits) // 2,
+        differing=sum(one != two for one, two in pairs),
+        unsteady=sum(one != two for one, two in zip(bits[::2], bits[1::2], strict=False)),
+        hangs=bool(told.get("hangs")),
+    )

@@ -1,0 +1,77 @@
+"""A hazard as a timeline: its rows as data, and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.linter import lint
+from smemreuse.report.timeline import EventKind, Timeline, timeline_of, timeline_text
+from smemreuse.results.hazards import Hazard, HazardKind
+from tests.conftest import ROOT
+
+LINT = ROOT / "fixtures" / "lint"
+WRONG = sorted(path for path in LINT.glob("*.tir") if ".mended" not in path.name)
+
+
+def hazards(name: str) -> tuple[Hazard, ...]:
+    (kernel,) = read_dump(LINT / f"{name}.tir").kernels
+    return lint(kernel).hazards
+
+
+def shown(name: str) -> Timeline:
+    return timeline_of(hazards(name)[0])
+
+
+def test_a_race_has_its_barrier_missing_between_the_two_accesses() -> None:
+    timeline = shown("race_round_the_loop")
+    assert timeline.agents == ("thread 127", "thread 0")
+    first, missing, second, outcome = timeline.events
+    assert (first.column, first.text, first.when) == (0, "reads byte 0 of As", "k = 0")
+    assert (second.column, second.text, second.when) == (1, "writes byte 0 of As", "k = 1")
+    assert (missing.kind, missing.column) == (EventKind.MISSING, None)
+    assert missing.text.startswith("a barrier is missing: let threads 0-127 meet")
+    assert outcome.kind is EventKind.OUTCOME
+
+
+def test_proxies_and_engines_are_named() -> None:
+    timeline = shown("stored_without_fence")
+    assert [one.text for one in timeline.events if one.column is not None] == [
+        "writes byte 128 of As, generic proxy",
+        "reads byte 128 of As, async proxy",
+    ]
+    assert timeline.agents[1] == "TMA store of thread 0"
+    assert timeline.events[1].text.startswith("a proxy fence is missing")
+
+
+def test_those_who_do_not_come_stand_beside_those_who_wait() -> None:
+    timeline = shown("barrier_in_a_branch")
+    assert timeline.agents == ("all other threads", "threads 64-127")
+    assert [(one.column, one.text) for one in timeline.events[:2]] == [
+        (0, "wait here"),
+        (1, "never come to it"),
+    ]
+
+
+def test_a_late_warp_comes_behind_what_ends_its_phase() -> None:
+    timeline = shown("warp_that_is_late")
+    assert timeline.agents[0] == "threads 32-127"
+    assert [one.column for one in timeline.events] == [1, None, 0, None]
+    assert timeline.events[2].text == "wait for phase 0 of mbarrier[1]"
+
+
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
+@pytest.mark.parametrize("width", [60, 100])
+def test_every_fixture_is_drawn_within_the_width(path: Path, width: int) -> None:
+    for hazard in hazards(path.stem):
+        lines = [*timeline_text(timeline_of(hazard), width)]
+        assert max(map(len, lines)) <= width
+        assert hazard.site.line is not None
+        assert any(f"line {hazard.site.line}" in line for line in lines)
+
+
+def test_every_kind_of_hazard_has_an_outcome() -> None:
+    seen = {one.kind for path in WRONG for one in hazards(path.stem)}
+    assert seen == {*HazardKind}
