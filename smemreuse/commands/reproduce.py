@@ -17,7 +17,7 @@ import click
 from smemreuse import plugins
 from smemreuse._version import __version__
 from smemreuse.commands.output import emit_answer, force_option, format_option
-from smemreuse.commands.script import check_script, execute, lacks_gpu
+from smemreuse.commands.script import check_script, execute
 from smemreuse.commands.taking_part import CACHE, NO_CACHES
 from smemreuse.commands.verb import Verb, end_with_finding, grouped, say
 from smemreuse.compilers.text.reader import Dump, may_be_dump, parse_dump, read_source

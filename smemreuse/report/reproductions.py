@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from smemreuse.report.columns import NUMBER, TEXT, cells_of, table_of
+from smemreuse.report.columns import TEXT, cells_of, table_of
 from smemreuse.report.data import Data
 from smemreuse.report.elaborations import elaboration_data, made_by
 from smemreuse.report.hazards import hazard_data
