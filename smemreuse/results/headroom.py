@@ -75,6 +75,34 @@ class NextBlock:
 
 
 @dataclass(frozen=True)
+class WithinLimit:
+    """What it takes that a block of a kernel takes at most `limit` bytes.
+
+    `bytes` are those that it takes now, merged by smemreuse; None where a size is known only at
+    launch. `steps` together are the fewest changes that fit it, `bytes_after` what it takes after
+    each. Where none are known `why` says so, and `live` are the buffers at the peak, at `step`.
+    """
+
+    limit: int
+    bytes: int | None
+    steps: tuple[ChangeStep, ...] = ()
+    bytes_after: tuple[int, ...] = ()
+    live: tuple[LiveThere, ...] = ()
+    step: Step | None = None
+    why: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits as it is."""
+        return self.bytes is not None and self.bytes <= self.limit
+
+    @property
+    def can_fit(self) -> bool:
+        """Whether it fits, or does with the changes."""
+        return self.fits or bool(self.steps)
+
+
+@dataclass(frozen=True)
 class Change:
     """A change of the kernel after which its buffers would take `arena_bytes`.
 
