@@ -153,7 +153,10 @@ class FunctionFitting:
     # What they are worth ------------------------------------------------------------------------
 
     def _time(self, trial: _Trial) -> float | None:
-        """Seconds of all kernels by the advisor's model; None where it gives none."""
+        """Seconds of all kernels by the advisor's model; None where it gives none, as for what
+        does not launch."""
+        if trial.bytes > self.place.arch.per_block:
+            return None
         card, tensors = card_for(self.place.arch.name, None), tensor_bytes(self.func)
         try:
             return sum(
@@ -172,6 +175,5 @@ class FunctionFitting:
         )
         peak = ", ".join(f"{one.name} ({one.size:,})" for one in buffers[:MOST_NAMED])
         more = f"; TileLang cannot lower {len(refused)} of the changes" if refused else ""
-        return (
-            f"no fewer stages, later loads or direct stores fit; its largest buffers: {peak}{more}"
-        )
+        levers = "fewer stages, later loads and direct stores"
+        return f"{levers} are not enough; its largest buffers are {peak}{more}"

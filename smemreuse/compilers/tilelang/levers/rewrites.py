@@ -137,8 +137,11 @@ def _sunk(block: list[Any]) -> list[Any] | None:
         end = at + 1
         while end < len(found) and _may_pass(pair, found[end]):
             end += 1
-        if end < len(found):
-            found.insert(end - 1, found.pop(at))
+        if end == len(found):
+            continue  # nothing of its sequence needs it
+        while end - 1 > at and _is_load(*(copied(found[end - 1]) or pair[::-1])):
+            end -= 1  # loads stay in their order
+        found.insert(end - 1, found.pop(at))
     return None if all(one.same_as(two) for one, two in zip(found, block, strict=True)) else found
 
 
