@@ -147,7 +147,7 @@ def _sunk(block: list[Any]) -> list[Any] | None:
 
 def _is_load(source: Any, target: Any) -> bool:
     scopes = buffer_of(source).scope(), buffer_of(target).scope()
-    return scopes[0] == "global" and scopes[1].startswith("shared")
+    return bool(scopes[0] == "global" and scopes[1].startswith("shared"))
 
 
 def _may_pass(pair: tuple[Any, Any], stmt: Any) -> bool:
