@@ -33,14 +33,10 @@ LIMIT = 101_376
 DOES_NOT_FIT = "does not fit"
 
 
-def work(
-    arch: str, limit: int, by_model: bool, lock: str | None
-) -> Generator[Any, dict[str, Any], Any]:
+def work(arch: str, limit: int, lock: str | None) -> Generator[Any, dict[str, Any], Any]:
     """Compiles each job's configuration and launches it; with no `lock` it only compiles."""
     from fixtures.spaces.limited import LIMITED
-    from smemreuse.compilers.tilelang.levers import fitting
 
-    fitting.BY_MODEL = by_model
     launcher = None
     if lock is not None:
         doing(WAITING)
@@ -64,8 +60,10 @@ def work(
                 found |= launcher.launch(space, job["shape"], made.kernel, doing)
                 if written is not None and written.kernel is not None and found["status"] == OK:
                     doing("comparing")
-                    pair = made.kernel, written.kernel
-                    found["same_bits"] = launcher.same_bits(space, job["shape"], *pair)
+                    found["written"] = launcher.launch(space, job["shape"], written.kernel, doing)
+                    if found["written"]["status"] == OK:
+                        pair = made.kernel, written.kernel
+                        found["same_bits"] = launcher.same_bits(space, job["shape"], *pair)
             if launcher.broken:
                 return found
         job = yield found
@@ -104,7 +102,6 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--seconds", type=float, default=float("inf"), help="budget to begin in")
     found.add_argument("--sample", type=int, help="only so many configurations of each shape")
     found.add_argument("--limit", type=int, default=LIMIT, help="bytes of a block")
-    found.add_argument("--by-cost", action="store_true", help="what changes least, not the model")
     return found
 
 
@@ -137,7 +134,7 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as log:
         lock = None if options.rehearse else str(Path(folder) / "gpu.lock")
-        command = command_of(work, options.arch, options.limit, not options.by_cost, lock)
+        command = command_of(work, options.arch, options.limit, lock)
         at_once = options.jobs or len(os.sched_getaffinity(0))
         team = [Worker(command, log) for _ in range(min(at_once, len(order)))]
         run_all(order, team, started + options.seconds, note)
