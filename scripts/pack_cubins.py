@@ -1,4 +1,4 @@
-"""Compiles kernels to cubins with what we say of their resident blocks, for `ask_occupancy`; no GPU.
+"""Compiles kernels to cubins, with what we say of their resident blocks; needs no GPU.
 
     python -m scripts.pack_cubins .gpu/cubins [--kernels KERNELS] [-k NAME] [--jobs 2]
 
