@@ -32,7 +32,7 @@ def test_the_peak_has_a_statement_and_names_who_is_live() -> None:
     [
         ("rotating_stages.sm_80", ("shared memory",), 640),
         ("gemm.sm_80", ("registers",), None),
-        ("leaf_both.sm_80", ("threads", "registers"), None),
+        ("leaf_both.sm_80", ("threads",), None),
         ("stream_k.sm_80", ("shared memory", "registers"), None),
     ],
 )
