@@ -76,12 +76,14 @@ class OrderHazards(Collected):
         name = self._layout.names[traced.buffer]
         agents = _agents(earlier.stmt, later.stmt, found, traced, met)
         one, two = self._site(found.event), self._site(traced.event)
-        verbs = [("writes" if access.is_write else "reads") for access in (found, traced)]
+        first, second = (
+            words.does(who, "write" if access.is_write else "read")
+            for who, access in zip(agents, (found, traced), strict=True)
+        )
         byte = met.byte if met is not None else int(traced.where[0])
         order = "and is not waited for when" if in_flight else "and nothing orders that before"
         bytes_ = "its registers" if traced.buffer in self._known.registers else f"byte {byte}"
-        what = f"{agents[0]} {verbs[0]} {bytes_} of {name} at {one}"
-        witness = f"{what}, {order} {agents[1]} {verbs[1]} it at {two}"
+        witness = f"{first} {bytes_} of {name} at {one}, {order} {second} it at {two}"
         witness += IN_STEP if in_step else ""
         engine = words.engine_of(earlier.stmt)
         mend = (
@@ -145,11 +147,13 @@ class OrderHazards(Collected):
         own = np.isin(traced.ids // 32, other.ids // 32).all() and self._fenced_in_part
         certain = (traced.certain or _surely_reads(later)) and other.certain and not own
         agents = (words.agent(earlier, None, other.ids), words.agent(later, None, traced.ids))
-        verbs = [("writes" if access.is_write else "reads") for access in (other, traced)]
+        first, second = (
+            words.does(who, "write" if access.is_write else "read")
+            for who, access in zip(agents, (other, traced), strict=True)
+        )
         witness = (
-            f"{agents[0]} {verbs[0]} byte {byte} of {name} at {one} through the generic proxy, and "
-            f"{agents[1]} {verbs[1]} it at {two} through the async proxy, with no proxy fence "
-            "between"
+            f"{first} byte {byte} of {name} at {one} through the generic proxy, and {second} it at "
+            f"{two} through the async proxy, with no proxy fence between"
         )
         hazard = Hazard(
             HazardKind.MISSING_FENCE,
@@ -186,7 +190,7 @@ class OrderHazards(Collected):
                     False,
                     site,
                     (name,),
-                    f"{who} may still read {name} at {site} when the kernel is over",
+                    f"{who} may still read {name} at {site} when the kernel has ended",
                     mends.wait_at_the_end(pending.engine, name, site),
                     bytes=(int(traced.where[0]), int(traced.where[-1])),
                     agents=(who,),

@@ -120,7 +120,7 @@ def _drawn(one: Band | SyncMark, names: str) -> Data:
 
 
 def _line(stmt: Stmt) -> Data:
-    """The line of the dump, and the words that stand behind the statement's text: that line, and
+    """The line of the dump, and the words that stand after the statement's text: that line, and
     that of the user's Python, as far as they are known."""
     return {"line": stmt.line, "place": place_words(stmt.line, source_of(stmt))}
 

@@ -66,7 +66,7 @@ class NextBlock:
             verb = "stops" if self.stopped_by == ("blocks of an SM",) else "stop"
             what = " and ".join(self.stopped_by)
             what = what.replace("blocks of an SM", "the number of blocks of an SM")
-            return f"gains no block: {what} {verb} it"
+            return f"fewer bytes gain none: {what} {verb} it"
         if self.changes or not self.is_searched:
             return ""
         if self.is_complete:

@@ -30,7 +30,7 @@ def test_two_that_must_not_and_why() -> None:
     result = run("explain", dump("while_table.sm_80"), "scratch", "table")
     assert result.exit_code == 1
     assert "must not share bytes" in result.stdout
-    assert "rule 2: table: its bytes may be carried around in `while k_1[0] < 6` (line" in (
+    assert "may be carried from one iteration to the next in `while k_1[0] < 6` (line" in (
         result.stdout
     )
     assert "overwrote it" in result.stdout

@@ -39,7 +39,7 @@ from smemreuse.versions.merges import Merge, configured
 
 Pass: TypeAlias = Callable[[Any], Any]
 
-PLAN_FAILS = "the plan of its buffers is not proved with the mend in"
+PLAN_FAILS = "the plan of its buffers is not proved with the fix inserted"
 
 
 class _Lowering(threading.local):
