@@ -27,8 +27,10 @@ from scripts.results import ROOT, options_of
 from smemreuse.commands.graph import picture_of
 from smemreuse.commands.report import entry_of
 from smemreuse.commands.subjects import read_subjects
+from smemreuse.linter import lint
+from smemreuse.report.data import Data, Subject
 from smemreuse.report.graphs import draw, render
-from smemreuse.report.page import report_page
+from smemreuse.report.page import report_page, with_hazards
 from smemreuse.report.roofline import roofline_page
 from smemreuse.targets.cards import card
 from smemreuse.worksheet import Gemm, advise
@@ -143,11 +145,14 @@ def _many() -> str:
     """The page of the first kernels among the fixtures."""
     files = sorted((ROOT / DUMPS).glob("*.tir"))
     found = (one for one in read_subjects(map(str, files)) if one.has_buffers)
-    entries = (
-        {**entry_of(one, "best", "bytes"), "file": f"{DUMPS}/{Path(one.file).name}"}
-        for one in found
-    )
+    entries = (_entry(one, f"{DUMPS}/{Path(one.file).name}") for one in found)
     return report_page([*islice(entries, OVERVIEW)])
+
+
+def _entry(subject: Subject, file: str) -> Data:
+    """What the page shows of a kernel, with its hazards, under another file's name."""
+    entry = {**entry_of(subject, "best", "bytes"), "file": file}
+    return with_hazards(entry, file, lint(subject.kernel))
 
 
 def _difference(page: Path) -> str:
@@ -162,7 +167,7 @@ def pages(out: Path) -> None:
     found = read_subjects([str(ROOT / DUMP)])
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        entries = [{**entry_of(one, "best", "bytes"), "file": DUMP} for one in found]
+        entries = [_entry(one, DUMP) for one in found]
         page.write_text(report_page(entries), encoding="utf-8")
         photograph(page, out)
         page.write_text(_many(), encoding="utf-8")

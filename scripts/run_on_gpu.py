@@ -87,7 +87,7 @@ def compile_all(groups: Sequence[tuple[Any, str]], arch: str, workers: int) -> l
         jobs = [
             (fixture, config, lowering, fixture.make(**fixture.configs[config]))
             for fixture, config in groups
-            for lowering in _lowerings(fixture)
+            for lowering in lowerings_of(fixture)
         ]
         with merge.active() as session, ThreadPoolExecutor(workers) as pool:
             compiled = list(pool.map(partial(_compile, merge=merge, arch=arch), jobs))
@@ -112,7 +112,8 @@ def _plan_of(run: Run, session: Any) -> dict[str, object] | None:
     return None
 
 
-def _lowerings(fixture: Any) -> list[str]:
+def lowerings_of(fixture: Any) -> list[str]:
+    """The lowerings that a fixture is run under."""
     if not fixture.variants:
         return list(LOWERINGS)
     return list(dict.fromkeys(LOWERING_OF_VARIANT[variant] for variant in fixture.variants))

@@ -25,9 +25,9 @@ def smem_footprint() -> Callable[..., int]:
     The kernel is a dump's path, a `smemreuse.Kernel`, a TileLang PrimFunc or compiled kernel, or a
     `@tilelang.jit` function, or one that makes a PrimFunc, with its arguments; of Apache TVM, a
     module or PrimFunc as the merge receives it. Nothing is compiled, and no GPU is needed. It
-    returns the bytes of the largest kernel, under the smallest plan that smemreuse would apply;
-    `stock=True` takes the compiler's own merge instead, `objective="speed"` what the passes do by
-    default. Where they are too many, the error says where they are live, and what would lower them.
+    returns the bytes of the largest kernel, under the plan that the passes apply by default;
+    `objective="bytes"` takes the smallest plan instead, `stock=True` the compiler's own merge.
+    Where they are too many, the error says where they are live, and what would lower them.
     """
     return _footprint
 
@@ -39,7 +39,7 @@ def _footprint(
     arch: str | None = None,
     stock: bool = False,
     policy: str = "dataflow",
-    objective: str = "bytes",
+    objective: str = "speed",
     **kwargs: Any,
 ) -> int:
     __tracebackhide__ = True

@@ -18,13 +18,16 @@ from smemreuse.compilers.tilelang.configs import FailedConfig, FittingConfigs, S
 from smemreuse.compilers.tilelang.estimate import FunctionFootprint as Footprint
 from smemreuse.compilers.tilelang.estimate import footprint
 from smemreuse.compilers.tilelang.hooks import install
-from smemreuse.compilers.tilelang.session import TileLangLog, TileLangSession
+from smemreuse.compilers.tilelang.levers.passes import install_levers
+from smemreuse.compilers.tilelang.session import FitRequest, TileLangLog, TileLangSession
 from smemreuse.compilers.tilelang.visitor import read_function, read_module
+from smemreuse.errors import PlanError
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.pipeline.options import checked_options
 from smemreuse.results.ranking import Ranking
 from smemreuse.sessions import SessionReports
+from smemreuse.targets.architectures import architecture
 
 __all__ = [
     "AppliedPlan",
@@ -56,6 +59,7 @@ class Session(SessionReports, TileLangLog, TileLangSession):
     - `kernels`, `plans`: what was lowered, and what was applied to it.
     - `left`: the functions on which our merge failed, with a warning; TileLang's own merged them.
     - `mendings`: what came of each kernel, merged or not, under `merge(mend=True)`.
+    - `fittings`: what came of each function under `merge(objective="fit")`.
     - `reloaded`: the names of functions that came out of TileLang's cache on disk. These were not
       lowered, and have no plan here.
     """
@@ -72,6 +76,8 @@ def merge(
     strict: bool = False,
     unchecked: bool = False,
     mend: bool = False,
+    limit: int | None = None,
+    arch: str | None = None,
 ) -> Iterator[Session]:
     """Plans shared memory with smemreuse in every TileLang compilation inside the `with`.
 
@@ -93,12 +99,35 @@ def merge(
     put in after TileLang's own barriers and fences, and found by linting the kernel that has it.
     The session says in `mendings` what was put in, where and why, and what could not be mended.
 
+    With `objective="fit"` a function whose kernels do not fit into `limit` bytes for each block (of
+    `arch`, such as "sm_120"; by default of the GPU that it is lowered for) is changed until they
+    do: its loops get fewer stages, loads are put off to where their tile is used, and tiles that
+    only pass through shared memory are stored from registers. Of what fits that is taken which the
+    model of `advise` expects to be fastest, and in which `lint` finds no more than before. The
+    results are the same bit for bit. The session's `fittings` say what was done, with the bytes
+    after each change. A function that fits stays as it is, and is planned for speed.
+
     A function that smemreuse fails on is merged by TileLang's own pass, with a warning; the session
-    lists it in `left`. Raises `PlanError` for an unknown policy, packer or objective.
+    lists it in `left`. Raises `PlanError` for an unknown policy, packer, objective or architecture,
+    and for a limit without objective "fit".
     """
-    options = checked_options(policy, packer, objective, strict=strict)
+    fit = _fit_request(objective, limit, arch)
+    options = checked_options(policy, packer, "speed" if fit else objective, strict=strict)
     install()
+    if fit is not None:
+        install_levers()
     session = Session.of(options, unchecked=unchecked)
-    session.mend = mend
+    session.mend, session.fit = mend, fit
     with confined(session):
         yield session
+
+
+def _fit_request(objective: str, limit: int | None, arch: str | None) -> FitRequest | None:
+    """What objective "fit" asks for; None for any other one."""
+    if objective != "fit":
+        if limit is not None or arch is not None:
+            raise PlanError(f'a limit or an arch goes with objective "fit", not {objective!r}')
+        return None
+    if limit is not None and limit <= 0:
+        raise PlanError(f"a limit is a number of bytes above 0, not {limit}")
+    return FitRequest(limit if arch is None or limit else architecture(arch).per_block)

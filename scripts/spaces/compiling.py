@@ -22,15 +22,19 @@ class Compiled:
     found: dict[str, Any] = field(default_factory=dict)
 
 
-def compiled(space: Any, arguments: dict[str, int], arch: str) -> Compiled:
-    """A configuration under `smemreuse.tilelang.merge()`; what goes wrong is written down."""
+def compiled(
+    space: Any, arguments: dict[str, int], arch: str, limit: int | None = None
+) -> Compiled:
+    """A configuration under `smemreuse.tilelang.merge()`, or fitted into a limit of bytes for each
+    block; what goes wrong is written down."""
     import tilelang
 
     import smemreuse.tilelang
 
     begin = time.monotonic()
     kernel, error = None, None
-    with smemreuse.tilelang.merge() as session, watched() as nvcc:
+    fit: dict[str, Any] = {} if limit is None else {"objective": "fit", "limit": limit}
+    with smemreuse.tilelang.merge(**fit) as session, watched() as nvcc:
         try:
             func = space.make(**arguments)
             target = {"kind": "cuda", "arch": arch}
@@ -45,6 +49,8 @@ def compiled(space: Any, arguments: dict[str, int], arch: str) -> Compiled:
     if error is not None:
         found["error"] = error
     found |= {"kernels": [], "registers": None, "frame": None}
+    if session.fittings:
+        found["fitting"] = fitting_data(session.fittings[-1])
     if status != LOWERING_FAILED:
         found["kernels"] = [described(lowered) for lowered in session.kernels]
         if session.left:
@@ -74,6 +80,18 @@ def described(lowered: Any) -> dict[str, Any]:
         "registers": footprint.registers,
         "blocks": footprint.blocks_after,
         "verdicts": [applied.verdict.verdict for applied in lowered.plans],
+    }
+
+
+def fitting_data(found: Any) -> dict[str, Any]:
+    """What was done that a function fits."""
+    return {
+        "before": found.before,
+        "after": found.after,
+        "fits": found.fits,
+        "steps": [str(one.lever.sentence) for one in found.steps],
+        "slowdown": found.slowdown and round(found.slowdown, 3),
+        "why": found.why,
     }
 
 

@@ -86,6 +86,19 @@ class Launcher:
         doing("timing")
         return {"status": OK, "relative_error": worst, **spread(self._times_us(kernel, args))}
 
+    def same_bits(self, space: Any, shape: str, one: Any, other: Any) -> bool:
+        """Whether two kernels give the same of the same arguments, bit for bit."""
+        import torch
+
+        args, expected = self._arguments(space, shape)
+        results = []
+        for kernel in (one, other):
+            own = [arg.clone() if index in expected else arg for index, arg in enumerate(args)]
+            kernel(*own)
+            results.append([own[index].contiguous().view(torch.uint8) for index in expected])
+        torch.cuda.synchronize()
+        return all(map(torch.equal, *results))
+
     def _usable(self) -> bool:
         import torch
 

@@ -117,7 +117,7 @@ def work(arch: str, lock: str | None) -> Generator[Any, dict[str, Any], Any]:
         doing(WAITING)
         launcher = Launcher()
         with alone(Path(lock)):
-            _start_device()
+            start_device()
     job = yield None
     while True:
         space = SPACES[job["family"]]
@@ -132,7 +132,8 @@ def work(arch: str, lock: str | None) -> Generator[Any, dict[str, Any], Any]:
         job = yield made.found
 
 
-def _start_device() -> None:
+def start_device() -> None:
+    """Uses the GPU once, which takes a second the first time."""
     import torch
 
     torch.zeros(1, device="cuda")

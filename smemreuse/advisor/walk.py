@@ -68,7 +68,7 @@ class Walk:
             self._costs.statement(stmt, points)
             self._if(stmt, points)
         elif isinstance(stmt, While):
-            self.work.assumed["a loop that data end goes round once"] = None
+            self.work.assumed["a `while` loop runs once"] = None
             self._block(stmt.body, points)
         elif isinstance(stmt, Bind):
             self._costs.statement(stmt, points)
@@ -89,7 +89,7 @@ class Walk:
             for one in (loop.extent, loop.begin, loop.step)
         )
         if extent is None or begin is None or step is None:
-            self.work.assumed["a loop whose rounds data decide goes round once"] = None
+            self.work.assumed["a loop whose length depends on data runs once"] = None
             extent, begin, step = 1, 0, 1
         steps = np.maximum(np.abs(np.asarray(step)), 1)
         trips = np.broadcast_to(-(-np.asarray(extent) // steps), (points.count,))

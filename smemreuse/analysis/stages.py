@@ -1,8 +1,9 @@
 """Buffers whose bytes a loop uses in turn: the stages of a software pipeline.
 
 A buffer has `n` stages if asynchronous copies fill it and some access in a serial loop begins at
-`x % n` times the n-th part of it, where the loop's variable alone decides `x`: that is how TileLang
-and TVM print a pipeline, `As[k % 3 * 4096 + ...]`. Of others no stages are known.
+`x % n` times the n-th part of it, where the loop's variable alone decides `x`, or `x` is a local
+that the loop counts up: that is how TileLang and TVM print a pipeline, `As[k % 3 * 4096 + ...]`,
+and TileLang one that goes on over the tiles of a persistent block. Of others no stages are known.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Call, Expr, constant, variables_in
-from smemreuse.ir.kernel import SHARED_SCOPES, Block, Buffer, For, nested_blocks
+from smemreuse.ir.expr import Call, Expr, Load, constant, variables_in
+from smemreuse.ir.kernel import SHARED_SCOPES, Block, Buffer, For, Stmt, Store, nested_blocks
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine
 
@@ -70,10 +71,28 @@ def _turns(access: MemoryAccess, loop: For) -> int | None:
     for term, factor in _terms(start, 1):
         if isinstance(term, Call) and term.op in ("floormod", "mod"):
             count = constant(term.args[1])
-            if count and count > 1 and count * factor == size:
-                if variables_in(term.args[0]) == {loop.var}:
-                    return count
+            if count and count > 1 and count * factor == size and _turns_with(term.args[0], loop):
+                return count
     return None
+
+
+def _turns_with(number: Expr, loop: For) -> bool:
+    """Whether a number is another one in each round: the loop's variable decides it, or it is a
+    local that the loop sets, and no serial loop inside."""
+    if isinstance(number, Load) and number.buffer.scope.startswith("local"):
+        storage = number.buffer.storage
+        return any(isinstance(one, Store) and one.buffer.storage is storage for one in _own(loop))
+    return variables_in(number) == {loop.var}
+
+
+def _own(loop: For) -> Iterator[Stmt]:
+    """The statements in a loop, without those of serial loops inside."""
+    pending = [*loop.body]
+    while pending:
+        stmt = pending.pop()
+        yield stmt
+        if not (isinstance(stmt, For) and stmt.kind == "serial"):
+            pending.extend(one for block in nested_blocks(stmt) for one in block)
 
 
 def _terms(expr: Expr, factor: int) -> Iterator[tuple[Expr, int]]:

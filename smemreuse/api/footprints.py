@@ -59,7 +59,7 @@ class Measured:
     def explained(self) -> Iterator[str]:
         """Where most of them are live and of whom, what stops the next block, what would lower
         them; and what a block takes beside its arenas."""
-        from smemreuse.report.headroom import headroom_lines
+        from smemreuse.report.headroom import beyond_lines, headroom_lines
 
         arenas = 0
         merged = {plan.scope: plan for plan in self.plans}
@@ -68,8 +68,10 @@ class Measured:
             arenas += plan.arena_bytes
             how = f"policy {plan.policy}" if scope in merged else "not merged"
             yield f"{scope}: {plan.arena_bytes:,} bytes, {how}"
-            found = headroom_of(self.kernel, scope, self.arch, plan=plan)
-            yield from (line.plain for line in headroom_lines(found))
+            fast = plan.provenance.objective == "speed"
+            found = headroom_of(self.kernel, scope, self.arch, plan=None if fast else plan)
+            lines = [*(beyond_lines(plan, found) if fast else ()), *headroom_lines(found)]
+            yield from (line.plain for line in lines)
         if self.bytes > arenas:
             yield f"beside that: {self.bytes - arenas:,} bytes of barriers, static arrays, padding"
 
@@ -82,7 +84,7 @@ def measured(
     arch: str | None = None,
     stock: bool = False,
     policy: str = "dataflow",
-    objective: str = "bytes",
+    objective: str = "speed",
 ) -> list[Measured]:
     """The kernels of a dump's path, of a `Kernel`, or of what TileLang or Apache TVM can lower.
 

@@ -87,6 +87,6 @@ def described(kernel: ir.Kernel, arch: str | None = None) -> str:
     lines = []
     for scope in kernel.shared_scopes():
         found = headroom(kernel, scope, arch)
-        lines.append(f"{kernel.name} ({scope}): {found.arena_bytes:,} bytes")
+        lines.append(f"{kernel.name} ({scope}), smallest arena: {found.arena_bytes:,} bytes")
         lines += [line.plain for line in headroom_lines(found)]
     return "\n".join(lines) or f"{kernel.name} has no shared buffers"

@@ -148,7 +148,7 @@ def plan(
     *,
     policy: str = "dataflow",
     packer: str = "best",
-    objective: str = "bytes",
+    objective: str = "speed",
     arch: str | None = None,
     strict: bool = False,
 ) -> Plan:
@@ -159,9 +159,9 @@ def plan(
       that compilers use, exactly, and their plans are nothing without the verdict of `check`.
     - `packer`: `best` is the smallest arena that is found. `tilelang` and `tvm` pack as those
       compilers' passes do.
-    - `objective`: `bytes` for the smallest arena. `speed` for the most blocks on an SM of `arch`,
-      such as `sm_90`, by default what the kernel was lowered for, then the most L1, then as little
-      sharing as these allow. `none` for buffers side by side.
+    - `objective`: `speed`, as the passes plan, for the most blocks on an SM of `arch`, such as
+      `sm_90`, by default what the kernel was lowered for, then the most L1, then as little sharing
+      as these allow. `bytes` for the smallest arena. `none` for buffers side by side.
     - `strict`: share nothing that is not proved, not even what the compiler itself shares.
 
     Raises `PlanError` for an option that is not known, and where `scope` is needed to tell two.

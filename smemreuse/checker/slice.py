@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 
-from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, format_expr, walk
+from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, constant, format_expr, walk
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     Attr,
@@ -57,7 +57,12 @@ class Operations:
         self.escaped = {one for stmt in statements for one in escaping(stmt)}
         self.written = changing_storages(statements, self.escaped)
         self.turning = {stmt.var for stmt in statements if isinstance(stmt, (For, Bind))}
-        self.launched = {stmt.var for stmt in statements if isinstance(stmt, Attr)}
+        self.launched = {
+            stmt.var: constant(stmt.value)
+            for stmt in statements
+            if isinstance(stmt, Attr) and stmt.var
+        }
+        """The indices of threads and blocks, and how many there are, where that is a number."""
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._polled: dict[While, Polled | None] = {}
         self._of_call: dict[Call, Effect] = {}

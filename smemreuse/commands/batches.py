@@ -150,12 +150,13 @@ class Batch:
 
 
 def batch_options(*more: Decorator, findings: bool = True) -> Decorator:
-    """FILE..., `--jobs` and `--backend`, as `batch`; with `findings` what is told of them, too.
+    """FILE..., `--jobs`, `--backend` and `--no-cache`, as `batch`; with `findings` what is told of
+    them, too.
 
     `more` are options that stand before those of the spreading.
     """
-    told: list[Decorator] = [_ONLY_FINDINGS, _NO_CACHE, _FORMAT] if findings else []
-    options: list[Decorator] = [*told[:1], *more, _JOBS, _BACKEND, *told[1:]]
+    first, last = ([_ONLY_FINDINGS], [_FORMAT]) if findings else ([], [])
+    options: list[Decorator] = [*first, *more, _JOBS, _BACKEND, _NO_CACHE, *last]
     return grouped("batch", Batch, files_argument, *options)
 
 
@@ -209,27 +210,31 @@ class _Call(Generic[T]):
             raise BackendError(OTHER_PLUGINS)
         if source.error is not None:
             return Found(error=source.error)
-        if not self.kept or plugins.is_code():
-            return self._worked_out(source)
-        kept = KeptResults.default()
-        if kept is None:
-            return self._worked_out(source)
-        key = key_of(self.work, source, self.added)
-        before = kept.get(key)
-        if isinstance(before, Found):
-            return before
-        found = self._worked_out(source)
-        if found.error is None:
-            kept.put(key, found)
-        return found
+        return found_by(self.work, source, kept=self.kept)
 
-    def _worked_out(self, source: Source) -> Found[T]:
-        try:
-            with internal_errors(source.file):
-                results, remarks = self.work(source)
-            return Found(tuple(results), tuple(remarks))
-        except SmemReuseError as error:
-            return Found(error=error.located(file=source.file))
+
+def found_by(work: Work[T], source: Source, *, kept: bool) -> Found[T]:
+    """What work gives for a text that could be read: as it was kept on disk, where that may be."""
+    store = KeptResults.default() if kept and not plugins.is_code() else None
+    if store is None:
+        return _worked_out(work, source)
+    key = key_of(work, source, plugins.stamp())
+    before = store.get(key)
+    if isinstance(before, Found):
+        return before
+    found = _worked_out(work, source)
+    if found.error is None:
+        store.put(key, found)
+    return found
+
+
+def _worked_out(work: Work[T], source: Source) -> Found[T]:
+    try:
+        with internal_errors(source.file):
+            results, remarks = work(source)
+        return Found(tuple(results), tuple(remarks))
+    except SmemReuseError as error:
+        return Found(error=error.located(file=source.file))
 
 
 # Spreading --------------------------------------------------------------------------------------

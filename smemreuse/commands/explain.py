@@ -9,7 +9,7 @@ import click
 from rich.console import RenderableType
 
 from smemreuse.commands.inputs import note_if_empty
-from smemreuse.commands.options import arch_option
+from smemreuse.commands.options import arch_option, objective_option
 from smemreuse.commands.output import emit_answer, format_option
 from smemreuse.commands.subjects import note_unused, of_kernel, read_subjects
 from smemreuse.commands.verb import Verb
@@ -19,6 +19,8 @@ from smemreuse.explainer.pairs import explained_pairs
 from smemreuse.explainer.plans import hoped_for, judged_plan, side_by_side
 from smemreuse.ir.kernel import unique_names
 from smemreuse.linter import grounds_of
+from smemreuse.pipeline.options import checked_options
+from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.data import Subject
 from smemreuse.report.explanations import explain_entry, explain_lines, explain_summary
 from smemreuse.report.headroom import headroom_data
@@ -40,6 +42,7 @@ from smemreuse.targets.architectures import Architecture
     is_flag=True,
     help="List every pair of buffers, also those that are live together.",
 )
+@objective_option
 @arch_option
 @format_option
 def explain(
@@ -47,6 +50,7 @@ def explain(
     buffers: tuple[str, ...],
     kernel_name: str | None,
     everything: bool,
+    objective: str,
     arch: Architecture | None,
     output_format: str,
 ) -> None:
@@ -55,11 +59,13 @@ def explain(
     With A and B, explain gives the rule and the statements, and exit code 1 if the two must not
     share bytes or if that is not proved. With A alone, it goes through all other buffers.
 
-    Without both, it shows the position where most bytes are live, and the buffers there; what stops
-    the next resident block; the cheapest changes that would take fewer bytes, and the fewest that
-    gain a block; and which buffers may share, by reason. --all lists every pair, and what keeps it
-    apart under the compilers' own rule (`outer`).
+    Without both, it shows the plans for --objective. Of the smallest arena it then shows the
+    position where most bytes are live, and the buffers there; what stops the next resident block;
+    the cheapest changes that would take fewer bytes, and the fewest that gain a block; and which
+    buffers may share, by reason. --all lists every pair, and what keeps it apart under the
+    compilers' own rule (`outer`).
     """
+    objective = checked_options("dataflow", "best", objective).objective
     if len(buffers) > 2:
         raise InputError(f"at most two buffers, not {len(buffers)}", file=file)
     if len(set(buffers)) < len(buffers):
@@ -80,7 +86,11 @@ def explain(
         for one in pairs
     )
     summaries = (
-        headroom_data(each, headroom_of(each.kernel, each.scope, arch))
+        headroom_data(
+            each,
+            headroom_of(each.kernel, each.scope, arch),
+            plan_kernel(each.kernel, each.scope, objective=objective, arch=arch),
+        )
         for each, _ in explained
         if not buffers and each.has_buffers
     )
@@ -90,10 +100,15 @@ def explain(
         for line in (
             _in_full(each, pairs)
             if len(buffers) == 2
-            else _summary(each, pairs, buffers, everything, arch)
+            else _summary(each, pairs, buffers, everything, objective, arch)
         )
     )
-    emit_answer(output_format, "explain", lines, {"summaries": summaries, "kernels": entries})
+    answer = {
+        "summaries": summaries,
+        "kernels": entries,
+        "options": {"objective": objective, "arch": None if arch is None else arch.name},
+    }
+    emit_answer(output_format, "explain", lines, answer)
     if len(buffers) == 2 and not all(one.may_share for _, pairs in explained for one in pairs):
         sys.exit(1)
 
@@ -132,14 +147,18 @@ def _summary(
     pairs: Sequence[Explanation],
     wanted: Sequence[str],
     everything: bool,
+    objective: str,
     arch: Architecture | None,
 ) -> Iterator[RenderableType]:
     kernel, scope = subject.kernel, subject.scope
-    judged = [judged_plan(kernel, scope, policy) for policy in ("outer", "dataflow")]
+    judged = [
+        judged_plan(kernel, scope, policy, objective=objective, arch=arch)
+        for policy in ("outer", "dataflow")
+    ]
     apart = side_by_side(kernel, scope)
     grounds = _grounds(subject, pairs)
     found = headroom_of(kernel, scope, arch) if subject.has_buffers and not wanted else None
-    hoped = None if wanted else hoped_for(kernel, scope, "best", "bytes")
+    hoped = None if wanted else hoped_for(kernel, scope, "best", objective, arch)
     return explain_summary(
         console(), subject, judged, apart, pairs, wanted, grounds, found, everything, hoped
     )

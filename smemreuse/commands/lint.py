@@ -111,7 +111,7 @@ def lint(
         note_if_empty(reports, batch.files)
         target.write(dump.source)
     else:
-        reports = batch.results(partial(_linted, barriers=stage), "linting", kept=True)
+        reports = batch.results(partial(linted_kernels, barriers=stage), "linting", kept=True)
     acceptances = plugins.acceptances(of_plans=False)
     found = held_against(known, reports, batch, acceptances)
     if batch.whole:
@@ -180,7 +180,8 @@ def _mended(file: str, barriers: BarrierStage, output: str) -> tuple[Dump, list[
     return found.dump, reports
 
 
-def _linted(source: Source, barriers: BarrierStage) -> tuple[list[Linted], list[str]]:
+def linted_kernels(source: Source, barriers: BarrierStage) -> tuple[list[Linted], list[str]]:
+    """What lint finds in each kernel of a dump, without the kernels; no remarks."""
     dump = parse_dump(source.text, source.file)
     reports = (lint_kernel(kernel, barriers) for kernel in dump.kernels)
     return [Linted(source.file, report.without_statements()) for report in reports], []

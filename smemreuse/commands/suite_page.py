@@ -22,6 +22,7 @@ from smemreuse.explainer.carried import carried_overview
 from smemreuse.progress import track
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.overview import overview_entry
+from smemreuse.report.page import with_hazards
 from smemreuse.report.suite import (
     MAX_SHOWN,
     ORDER,
@@ -34,6 +35,7 @@ from smemreuse.report.suite import (
 )
 from smemreuse.report.titles import counted
 from smemreuse.results.carried import ScopePlans
+from smemreuse.results.hazards import LintReport
 from smemreuse.results.suite import Suite, SuiteKernel
 
 _WORTH_A_PROCESS = 8
@@ -71,8 +73,8 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A kernel to draw: its name in the table, what its merge received, its plans, and the
-    registers that ptxas gave its threads, where it was compiled."""
+    """A kernel to draw: its name in the table, what its merge received, its plans, the registers
+    that ptxas gave its threads, where it was compiled, and what lint found, where it was asked."""
 
     name: str
     file: str
@@ -80,6 +82,7 @@ class _Task:
     launch: int
     scopes: Sequence[ScopePlans]
     registers: int | None
+    lint: LintReport | None
 
 
 def drawing_of(
@@ -109,7 +112,8 @@ def _task(run: Run, program: str, name: str, kernel: SuiteKernel) -> _Task:
     function, launch = kernel.received
     dump, registers = run.settings.dump, kernel.footprint.registers
     file = program if dump is None or kernel.dump is None else str(Path(dump, kernel.dump))
-    return _Task(name, file, run.settings.received(function), launch, kernel.scopes, registers)
+    source = run.settings.received(function)
+    return _Task(name, file, source, launch, kernel.scopes, registers, kernel.lint)
 
 
 def _draw(tasks: Sequence[_Task], drawing: Drawing) -> list[str]:
@@ -151,17 +155,15 @@ def _entries(task: _Task) -> list[Data]:
     kernels = parse_dump(text, task.file).kernels
     share_work(kernels)
     kernel = kernels[task.launch]
-    return [
-        {
-            **overview_entry(
-                Subject(task.file, kernel, scope.scope, text),
-                carried_overview(kernel, scope),
-                compiled=task.registers,
-            ),
-            "name": task.name,
-        }
+    entries = [
+        overview_entry(
+            Subject(task.file, kernel, scope.scope, text),
+            carried_overview(kernel, scope),
+            compiled=task.registers,
+        )
         for scope in task.scopes
     ]
+    return [with_hazards({**one, "name": task.name}, task.file, task.lint) for one in entries]
 
 
 def _notes(suite: Suite, kernels: int, known: int, chosen: int, failed: Sequence[str]) -> list[str]:

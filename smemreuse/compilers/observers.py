@@ -16,6 +16,7 @@ from smemreuse.compilers.functions import DeviceFunction, MergeRequest, PlannedF
 from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
+from smemreuse.results.fitting import Fitting
 from smemreuse.results.mending import Mending
 
 
@@ -36,6 +37,9 @@ class SessionObserver:
 
     def on_mended(self, mendings: Sequence[Mending]) -> None:
         """What came of mending each kernel of a function."""
+
+    def on_fitted(self, fitting: Fitting) -> None:
+        """What came of fitting a function into the memory of a block."""
 
     def on_not_mended(self, function: str, why: str) -> None:
         """Mending a function failed; it stays as it is."""

@@ -27,9 +27,9 @@ from smemreuse.planner.problem import (
     without_conflict,
 )
 from smemreuse.policies.packing import Liveness
-from smemreuse.results.headroom import Change, ChangeKind, ChangeStep, NextBlock
+from smemreuse.results.headroom import Change, ChangeKind, ChangeStep
 from smemreuse.results.plan import Plan
-from smemreuse.results.residents import SHARED_MEMORY, RegisterSource, Residents
+from smemreuse.results.residents import RegisterSource, Residents
 from smemreuse.targets.architectures import (
     Architecture,
     most_by_registers,
@@ -41,16 +41,12 @@ from smemreuse.targets.residents import residents_of
 
 MOST_PAIRS = 64
 """Pairs that are tried, those first that would save most."""
-MOST_TOGETHER = 4
-"""Changes that are tried together."""
-MOST_TRIED = 400
-"""Combinations of so many changes that are looked at."""
 MOST_LEARNED = 8
 """Plans that are made anew because they let a pair share that is not proved to."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
+class Trial:
     """A change that is possible as far as the kernel's text tells: two items that may share, or
     items that get smaller because a loop has fewer stages."""
 
@@ -73,7 +69,7 @@ class _Trial:
         return any(item in items for item, _ in self.sizes)
 
 
-_Trials = tuple[_Trial, ...]
+Trials = tuple[Trial, ...]
 
 
 class Changes:
@@ -86,7 +82,7 @@ class Changes:
         self._arch = arch
         self._ranges = Liveness.of_plan(plan)
         self._conditions = Conditions(kernel, explainer)
-        self._known: dict[tuple[int, int], _Trial | None] = {}
+        self._known: dict[tuple[int, int], Trial | None] = {}
         self._learned: dict[tuple[int, int], None] = {}
         self._residents: dict[int, Residents | None] = {}
 
@@ -113,22 +109,6 @@ class Changes:
         smallest = (made.packer, made.objective) == ("best", "bytes") and not made.is_own
         return smallest and made.fallback is None and bool(self._plan.offsets)
 
-    def next_block(self, now: Residents) -> NextBlock:
-        """The smallest combination of changes that gains a resident block, or why none does."""
-        stopping = tuple(one for one in now.limits if one != SHARED_MEMORY)
-        if stopping or now.bytes_over is None:
-            return NextBlock(now.bytes_over, stopped_by=stopping)
-        if not self.is_smallest:
-            return NextBlock(now.bytes_over)
-        search = _Search(self, now)
-        found = search.smallest()
-        if found is None:
-            return NextBlock(now.bytes_over, is_searched=True, is_complete=search.is_complete)
-        steps, arena = found
-        told = tuple(step.told for step in steps)
-        blocks = self.blocks_at(arena, steps)
-        return NextBlock(now.bytes_over, told, arena, blocks, (), True, True)
-
     def _merit(self, change: Change) -> tuple[bool, float, int]:
         saved = self._plan.arena_bytes - change.arena_bytes
         if change.adds_block:
@@ -143,7 +123,7 @@ class Changes:
     def _constant(self) -> Sequence[Buffer]:
         return self._ranges.constant
 
-    def _planned(self, step: _Trial, now: Residents | None) -> Change | None:
+    def _planned(self, step: Trial, now: Residents | None) -> Change | None:
         """What becomes of the arena; None if it is no smaller, or not proved to be."""
         arena = self.packed((step,), self._plan.arena_bytes - 1)
         if arena is None or self.spills((step,)):
@@ -157,7 +137,7 @@ class Changes:
     def arena_bytes(self) -> int:
         return self._plan.arena_bytes
 
-    def blocks_at(self, arena: int, steps: _Trials = ()) -> int | None:
+    def blocks_at(self, arena: int, steps: Trials = ()) -> int | None:
         """Resident blocks if the arena had so many bytes, and threads the registers that changes
         take; None where they are not known."""
         if arena not in self._residents:
@@ -169,18 +149,18 @@ class Changes:
             return None if found is None else found.blocks
         return min(found.by_memory, most_by_registers(found.threads, taken))
 
-    def spills(self, steps: _Trials) -> bool:
+    def spills(self, steps: Trials) -> bool:
         """Whether changes take more registers than a thread can have."""
         taken, threads = self._registers_with(steps), threads_of(self._kernel)
         if taken is None or threads is None:
             return False
         return taken > most_registers(threads, least_blocks(self._kernel.body))
 
-    def agree(self, steps: _Trials) -> bool:
+    def agree(self, steps: Trials) -> bool:
         """Whether the orders that changes bring about can be had together."""
         return self._conditions.agree([step.order for step in steps if step.order is not None])
 
-    def _registers_with(self, steps: _Trials) -> int | None:
+    def _registers_with(self, steps: Trials) -> int | None:
         """Registers of each thread with the changes made; None if these take none, or warp groups
         hand registers over."""
         more = sum(step.told.registers for step in steps)
@@ -191,7 +171,7 @@ class Changes:
 
     # Packing with changes -----------------------------------------------------------------------
 
-    def problem_with(self, steps: _Trials) -> Problem:
+    def problem_with(self, steps: Trials) -> Problem:
         """The packing problem with these changes made."""
         problem = self._problem
         lifted = [step.pair for step in steps if step.pair is not None]
@@ -208,7 +188,7 @@ class Changes:
         changed = {step.pair for step in steps}
         return with_conflicts(problem, [pair for pair in self._learned if pair not in changed])
 
-    def packed(self, steps: _Trials, most: int) -> int | None:
+    def packed(self, steps: Trials, most: int) -> int | None:
         """The arena with these changes; None if no plan of at most so many bytes is proved.
 
         A pair that such a plan lets share, and must not, is kept apart from then on.
@@ -227,7 +207,7 @@ class Changes:
         return None
 
     def _unproved(
-        self, problem: Problem, placement: Placement, steps: _Trials
+        self, problem: Problem, placement: Placement, steps: Trials
     ) -> list[tuple[int, int]]:
         """The pairs that share in a placement, and are not proved to and not changed."""
         sizes, offsets = problem.sizes, placement.offsets
@@ -246,7 +226,7 @@ class Changes:
 
     # What may be changed ------------------------------------------------------------------------
 
-    def steps_against(self, problem: Problem) -> Iterator[_Trial]:
+    def steps_against(self, problem: Problem) -> Iterator[Trial]:
         """The changes that may lower what is heaviest together, those of the most bytes first."""
         heaviest = heaviest_together(problem)
         yield from (step for step in self._stages if step.touches(heaviest))
@@ -256,7 +236,7 @@ class Changes:
             if step is not None:
                 yield step
 
-    def _pairs(self) -> Iterator[_Trial]:
+    def _pairs(self) -> Iterator[Trial]:
         """One pair of buffers may share. Only one of what is heaviest can help where the arena is
         no larger than that."""
         problem = self._problem
@@ -269,7 +249,7 @@ class Changes:
             if step is not None:
                 yield step
 
-    def all_steps(self) -> _Trials:
+    def all_steps(self) -> Trials:
         """All pairs that may be made to share, and the fewest stages of each loop."""
         steps = map(self._pair, self._by_size(self._edges(self._problem)))
         fewest = {step.stages: step for step in self._stages}
@@ -283,19 +263,19 @@ class Changes:
         sizes = self._problem.sizes
         return sorted(edges, key=lambda edge: (-min(sizes[one] for one in edge), edge))[:MOST_PAIRS]
 
-    def _pair(self, edge: tuple[int, int]) -> _Trial | None:
+    def _pair(self, edge: tuple[int, int]) -> Trial | None:
         """The change that lets two items share; None where no single one is known."""
         if edge not in self._known:
             found = self._conditions.of((self._constant[edge[0]], self._constant[edge[1]]))
-            self._known[edge] = None if found is None else _Trial(found.told, edge, found.order)
+            self._known[edge] = None if found is None else Trial(found.told, edge, found.order)
         return self._known[edge]
 
     @cached_property
-    def _stages(self) -> Sequence[_Trial]:
+    def _stages(self) -> Sequence[Trial]:
         """Fewer stages for all buffers of a loop that have the same number of them."""
         return [*self._fewer_stages()]
 
-    def _fewer_stages(self) -> Iterator[_Trial]:
+    def _fewer_stages(self) -> Iterator[Trial]:
         found = facts_of(self._kernel).ask(stages_of)
         for stages in dict.fromkeys(found.values()):
             items = [item for item, one in enumerate(self._constant) if found.get(one) == stages]
@@ -306,80 +286,9 @@ class Changes:
                     f"instead of {stages.count}"
                 )
                 sizes = ((item, self._problem.sizes[item]) for item in items)
-                yield _Trial(
+                yield Trial(
                     ChangeStep(ChangeKind.STAGES, names, condition, 1),
                     sizes=tuple((item, size // stages.count * left) for item, size in sizes),
                     stages=stages,
                     fewer=stages.count - left,
                 )
-
-
-class _Search:
-    """Looks for the fewest changes that gain a block: each next one against what is heaviest."""
-
-    def __init__(self, changes: Changes, now: Residents):
-        self._changes = changes
-        self._now = now
-        self._left = MOST_TRIED
-        self._cut = False
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether no larger combination could gain one, either."""
-        return not self._cut
-
-    def smallest(self) -> tuple[_Trials, int] | None:
-        """The fewest changes, of these those with the least to change, and the arena with them."""
-        if not self._gains(self._changes.problem_with(self._changes.all_steps()).lower_bound):
-            return None
-        for together in range(1, MOST_TOGETHER + 1):
-            self._cut = False
-            seen: set[frozenset[_Trial]] = set()
-            found = [*self._gaining((), together, seen)]
-            if found:
-                return min(found, key=lambda one: (sum(step.weight for step in one[0]), one[1]))
-            if not self._cut or self._left <= 0:
-                return None
-        return None
-
-    def _gaining(
-        self, steps: _Trials, more: int, seen: set[frozenset[_Trial]]
-    ) -> Iterator[tuple[_Trials, int]]:
-        """Combinations that begin with `steps`, have up to so many more, and gain a block."""
-        if frozenset(steps) in seen:
-            return
-        seen.add(frozenset(steps))
-        if self._left <= 0:
-            self._cut = True
-            return
-        self._left -= 1
-        problem = self._changes.problem_with(steps)
-        if steps and self._gains(problem.lower_bound):
-            arena = self._changes.packed(steps, self._most)
-            if arena is not None and self._gains(arena, steps):
-                yield steps, arena
-                return
-            problem = self._changes.problem_with(steps)
-        for step in self._changes.steps_against(problem):
-            again = any(step.stages and step.stages == one.stages for one in steps)
-            together = (*steps, step)
-            if again or step in steps or self._changes.spills(together):
-                continue
-            if not self._changes.agree(together):
-                continue
-            if not more:
-                self._cut = True
-                return
-            yield from self._gaining(together, more - 1, seen)
-
-    def _gains(self, arena: int, steps: _Trials = ()) -> bool:
-        return (self._changes.blocks_at(arena, steps) or 0) > self._now.blocks
-
-    @cached_property
-    def _most(self) -> int:
-        """The largest arena that gains a block."""
-        least, most = 0, self._changes.arena_bytes
-        while most - least > 1:
-            middle = (least + most) // 2
-            least, most = (middle, most) if self._gains(middle) else (least, middle)
-        return least

@@ -18,8 +18,8 @@ from smemreuse.targets.architectures import threads_of
 
 _REMEDY: Mapping[Rule, str] = {
     Rule.EVERY_ACCESS: "if it were known where the address of {one} or {two} goes",
-    Rule.LOOP_CARRIED: "if each round wrote what it reads",
-    Rule.WHILE_LOOP: "if each round wrote what it reads",
+    Rule.LOOP_CARRIED: "if each iteration wrote what it reads",
+    Rule.WHILE_LOOP: "if each iteration wrote what it reads",
     Rule.DIVERGENT_ARMS: "if a barrier of all threads, or mbarriers, ordered {one} and {two}",
     Rule.IN_FLIGHT: "if that access were waited for before {one} and {two} meet",
     Rule.BARRIER: "if {one} and {two} were used where all threads can meet at a barrier",

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
-from smemreuse.explainer.changes import Changes
+from smemreuse.explainer.changes import Changes, Trials
 from smemreuse.explainer.pairs import explainer_of
+from smemreuse.explainer.search import Search
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.pipeline.planning import plan_kernel
-from smemreuse.results.headroom import Headroom, LiveThere
+from smemreuse.results.headroom import Headroom, LiveThere, NextBlock, WithinLimit
 from smemreuse.results.plan import Plan
+from smemreuse.results.residents import SHARED_MEMORY, Residents
 from smemreuse.results.timeline import Peak, Span, Timeline, peak_of
 from smemreuse.targets.architectures import Architecture
+from smemreuse.targets.blocks import block_memory
 from smemreuse.targets.residents import residents_of
+
+SIZE_UNKNOWN = "a size is known only at launch"
+NOTHING_FITS = "no combination of the changes that smemreuse knows is enough"
 
 
 def headroom_of(
@@ -23,13 +30,13 @@ def headroom_of(
     *,
     plan: Plan | None = None,
 ) -> Headroom:
-    """Of `plan`, by default the smallest that would be applied.
+    """Of `plan`, by default the smallest that is proved.
 
     `arch` is by default what the kernel's target says. The changes are those of the smallest plan;
     for one made otherwise there are none.
     """
     explainer = explainer_of(kernel, scope)
-    plan = plan or plan_kernel(kernel, scope)
+    plan = plan or plan_kernel(kernel, scope, objective="bytes")
     timeline = timeline_of(kernel, scope)
     spans = timeline.spans(plan)
     peak = peak_of(spans)
@@ -42,7 +49,67 @@ def headroom_of(
         tuple(_live_at(peak, spans, timeline)),
         residents,
         tuple(changes.cheapest(residents)),
-        changes.next_block(residents) if residents is not None and peak.buffers else None,
+        next_block(changes, residents) if residents is not None and peak.buffers else None,
+    )
+
+
+def next_block(changes: Changes, now: Residents) -> NextBlock:
+    """The smallest combination of changes that gains a resident block, or why none does."""
+    stopping = tuple(one for one in now.limits if one != SHARED_MEMORY)
+    if stopping or now.bytes_over is None:
+        return NextBlock(now.bytes_over, stopped_by=stopping)
+    if not changes.is_smallest:
+        return NextBlock(now.bytes_over)
+
+    def gains(arena: int, steps: Trials = ()) -> bool:
+        return (changes.blocks_at(arena, steps) or 0) > now.blocks
+
+    search = Search(changes, gains, _largest(gains, changes.arena_bytes))
+    found = search.smallest()
+    if found is None:
+        return NextBlock(now.bytes_over, is_searched=True, is_complete=search.is_complete)
+    steps, arena = found
+    told = tuple(step.told for step in steps)
+    return NextBlock(now.bytes_over, told, arena, changes.blocks_at(arena, steps), (), True, True)
+
+
+def _largest(reaches: Callable[[int], bool], most: int) -> int:
+    """The largest number of bytes below `most` that reaches it, as all smaller ones do; 0 if none
+    does."""
+    least = 0
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if reaches(middle) else (least, middle)
+    return least
+
+
+def within_limit(kernel: Kernel, scope: str, limit: int) -> WithinLimit:
+    """What it takes that a block takes at most `limit` bytes, in this scope and all others."""
+    plan = plan_kernel(kernel, scope, objective="bytes")
+    memory = block_memory(kernel, [plan])
+    if memory.total is None:
+        return WithinLimit(limit, None, why=SIZE_UNKNOWN)
+    found = WithinLimit(limit, memory.total)
+    if found.fits:
+        return found
+    changes = Changes(kernel, plan, explainer_of(kernel, scope), None)
+    most = plan.arena_bytes - (memory.total - limit)
+    search = Search(changes, lambda arena, _steps: arena <= most, most)
+    reached = search.smallest() if changes.is_smallest and most > 0 else None
+    if reached is None:
+        timeline = timeline_of(kernel, scope)
+        spans = timeline.spans(plan)
+        peak = peak_of(spans)
+        live = tuple(_live_at(peak, spans, timeline))
+        step = timeline.steps[peak.position] if peak.buffers else None
+        return replace(found, live=live, step=step, why=NOTHING_FITS)
+    steps, other = reached[0], memory.total - plan.arena_bytes
+    after = [changes.packed(steps[: count + 1], plan.arena_bytes) for count in range(len(steps))]
+    sizes = [plan.arena_bytes if one is None else one for one in after]
+    return replace(
+        found,
+        steps=tuple(step.told for step in steps),
+        bytes_after=tuple(size + other for size in sizes),
     )
 
 

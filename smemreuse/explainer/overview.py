@@ -21,13 +21,16 @@ def overview(
     scope: str,
     plans: Mapping[str, Judged],
     remarks: Mapping[str, str] | None = None,
+    *,
+    most_judged: int | None = None,
 ) -> Overview:
-    """One kernel and scope under `plans`, which must all be of it."""
+    """One kernel and scope under `plans`, which must all be of it. Of pairs that share in none of
+    them the checker is asked, which takes most of the time: of all, or as in `Explainer.pair`."""
     return Overview(
         plans,
         side_by_side(kernel, scope),
         timeline_of(kernel, scope),
-        tuple(Explainer(kernel, scope).pairs()),
+        tuple(Explainer(kernel, scope, plans.values()).pairs(most_judged)),
         remarks or {},
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
@@ -20,11 +20,11 @@ from smemreuse.planner.problem import align_up
 from smemreuse.policies.attribution import outer
 from smemreuse.policies.dataflow import Dataflow, Reason, dataflow
 from smemreuse.progress import track
-from smemreuse.results.explanation import LIVE_TOGETHER, Cause, Explanation
+from smemreuse.results.explanation import LIVE_TOGETHER, NOT_JUDGED, Cause, Explanation
 from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import LiveRange, StmtEntry
-from smemreuse.results.verdict import UNPROVED, Judged, Verdict
+from smemreuse.results.verdict import Judged, Verdict
 
 BufferPair = tuple[Buffer, Buffer]
 
@@ -33,17 +33,17 @@ MAX_JUDGED = 10_000
 """Layouts of two buffers that are judged where all pairs are asked for, times buffers: each takes
 as long as the kernel has buffers. All pairs of 27 buffers, and 25 of 400."""
 
-NOT_JUDGED = Verdict(
-    UNPROVED, uncovered=("one of many pairs, and not judged: name the two to have it judged",)
-)
-
 
 class Explainer:
-    """Explains pairs of buffers of one kernel and storage scope, analysed once for all of them."""
+    """Explains pairs of buffers of one kernel and storage scope, analysed once for all of them.
 
-    def __init__(self, kernel: Kernel, scope: str):
+    Pairs that share bytes in one of `plans` that is sound are proved by it.
+    """
+
+    def __init__(self, kernel: Kernel, scope: str, plans: Iterable[Judged] = ()):
         self._kernel = kernel
         self._scope = scope
+        self._plans = [one for one in plans if one[1].sound]
         self._buffers = kernel.allocations(scope)
         self.names = unique_names(self._buffers)
         self._found = dataflow(kernel, scope)
@@ -62,7 +62,7 @@ class Explainer:
 
     @cached_property
     def _plan(self) -> Plan:
-        return plan_kernel(self._kernel, self._scope)
+        return plan_kernel(self._kernel, self._scope, objective="bytes")
 
     @cached_property
     def _outer(self) -> tuple[dict[Buffer, LiveRange], list[tuple[set[Buffer], str]]]:
@@ -71,30 +71,30 @@ class Explainer:
         scopes = [({touch.buffer for touch in one.touched}, where(one.stmt)) for one in entries]
         return dict(live_ranges(entries)), scopes
 
-    def pairs(self) -> Iterator[Explanation]:
-        """Every pair of buffers that are used, in program order."""
-        return map(self.pair, self.pairs_used())
+    def pairs(self, most_judged: int | None = None) -> Iterator[Explanation]:
+        """Every pair of buffers that are used, in program order; `most_judged` as in `pair`."""
+        return (self.pair(one, most_judged=most_judged) for one in self.pairs_used())
 
     def pairs_used(self, of: Buffer | None = None) -> list[BufferPair]:
         """The pairs of buffers that are used, or those of one buffer, in program order."""
         used = (buffer for buffer in self._buffers if buffer in self._found.live)
         return [pair for pair in combinations(used, 2) if of is None or of in pair]
 
-    def pair(self, pair: BufferPair, *, among_many: bool = False) -> Explanation:
-        """The explanation of one pair; it is computed once. `among_many`: without a verdict of its
-        own if `MAX_JUDGED` have one already.
+    def pair(self, pair: BufferPair, *, most_judged: int | None = None) -> Explanation:
+        """The explanation of one pair; it is computed once. `most_judged`: without a verdict of
+        its own where so many have one already, counted as in `MAX_JUDGED`.
         """
         if pair not in self._known:
-            found = self._explained(pair, among_many)
+            found = self._explained(pair, most_judged)
             if found.verdict is NOT_JUDGED:
                 return found
             self._known[pair] = found
         return self._known[pair]
 
-    def _explained(self, pair: BufferPair, among_many: bool) -> Explanation:
+    def _explained(self, pair: BufferPair, most_judged: int | None) -> Explanation:
         one, two = pair
         live = self._plan.live
-        verdict = self._sharing_verdict(pair, among_many)
+        verdict = self._sharing_verdict(pair, most_judged)
         causes = tuple(self._causes(self._found, pair))
         settled: tuple[str, ...] = ()
         if verdict.sound and not self.is_touched_together(pair):
@@ -118,22 +118,22 @@ class Explainer:
             return ""
         return f"from {where(entries[live.begin].stmt)} to {where(entries[live.end - 1].stmt)}"
 
-    def _sharing_verdict(self, pair: BufferPair, among_many: bool) -> Verdict:
-        """The checker's verdict on the smallest plan, if that is sound and the two share bytes
-        there: other sharing in it may bring the barriers that they need. Else on a layout in which
-        only the two share: both at 0, others after.
+    def _sharing_verdict(self, pair: BufferPair, most_judged: int | None) -> Verdict:
+        """The checker's verdict on a plan, or on the smallest, if that is sound and the two share
+        bytes there: other sharing in it may bring the barriers that they need. Else on a layout in
+        which only the two share: both at 0, others after.
         """
-        plan, verdict = self._smallest
-        if verdict.sound and plan.shared_bytes(*pair):
-            return verdict
+        for plan, verdict in (*self._plans, self._smallest):
+            if verdict.sound and plan.shared_bytes(*pair):
+                return verdict
         self._judged += 1
-        if among_many and self._judged * len(self._buffers) > MAX_JUDGED:
+        if most_judged is not None and self._judged * len(self._buffers) > most_judged:
             return NOT_JUDGED
         return self._alone(pair)
 
     @cached_property
     def _smallest(self) -> Judged:
-        return judged_plan(self._kernel, self._scope)
+        return judged_plan(self._kernel, self._scope, objective="bytes")
 
     def _alone(self, pair: BufferPair) -> Verdict:
         align = self._align
@@ -203,7 +203,9 @@ def explained_pairs(
     if len(wanted) == 2:
         return (explainer.pair((by_name[wanted[0]], by_name[wanted[1]])),)
     pairs = explainer.pairs_used(by_name[wanted[0]] if wanted else None)
-    return tuple(explainer.pair(pair, among_many=True) for pair in track(pairs, "explaining"))
+    return tuple(
+        explainer.pair(pair, most_judged=MAX_JUDGED) for pair in track(pairs, "explaining")
+    )
 
 
 def _positions(live: LiveRange | None) -> tuple[int, int] | None:

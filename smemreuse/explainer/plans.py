@@ -18,10 +18,15 @@ from smemreuse.versions.merges import merge_of
 
 
 def judged_plan(
-    kernel: Kernel, scope: str, policy: str = "dataflow", *, objective: str = "bytes"
+    kernel: Kernel,
+    scope: str,
+    policy: str = "dataflow",
+    *,
+    objective: str = "bytes",
+    arch: Architecture | None = None,
 ) -> Judged:
     """One policy's plan, and the verdict on it; raises what `plan_kernel` raises."""
-    plan = plan_kernel(kernel, scope, policy=policy, objective=objective)
+    plan = plan_kernel(kernel, scope, policy=policy, objective=objective, arch=arch)
     return plan, judge(kernel, plan)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.machine.convergence import Convergence
 from smemreuse.checker.machine.events import Findings
@@ -42,7 +44,8 @@ class LintContext:
 
     `changing` is the global memory that the kernel may write. `uniform` are variables with the same
     value in all threads of a block. `registers` are accumulators; only writes in flight to them are
-    followed. `behind` are warps whose waits nothing keeps in step, each with the first such wait.
+    followed. `behind` are warps whose waits nothing keeps in step, each with the first such wait,
+    `unwritten` the bytes that are read though nothing may have written them (a mask).
     """
 
     body: Block
@@ -55,6 +58,7 @@ class LintContext:
     hazards: dict[Key, Hazard] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)
     behind: dict[bytes, Stmt] = field(default_factory=dict)
+    unwritten: dict[Buffer, np.ndarray] = field(default_factory=dict)
 
     @cached_property
     def convergence(self) -> Convergence:

@@ -40,6 +40,8 @@ class ContentHazards(Collected):
             where = np.setdiff1d(where, own, assume_unique=True)
         if not len(where) or traced.buffer in self._known.registers:
             return
+        size = self._layout.sizes[traced.buffer]
+        self._known.unwritten.setdefault(traced.buffer, np.zeros(size, dtype=bool))[where] = True
         stmt = self._events[traced.event].stmt
         surely = where[memory.shadows[traced.buffer].held[where] == UNWRITTEN]
         effect = evaluated_effect(stmt)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
 from smemreuse.checker.budget import BUDGET, OF_CASES, Work
 from smemreuse.checker.errors import Stuck, Uncovered
@@ -26,6 +28,7 @@ from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     Allocate,
     Bind,
+    Block,
     Buffer,
     Declare,
     Kernel,
@@ -37,12 +40,13 @@ from smemreuse.ir.kernel import (
 from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
 from smemreuse.linter.accumulators import Accumulators
 from smemreuse.linter.collected import Key, LintContext
+from smemreuse.linter.discarded import is_discarded
 from smemreuse.linter.guards import Guards
 from smemreuse.linter.origins import with_origins
 from smemreuse.linter.together import any_together, divided
 from smemreuse.linter.traces import HazardTraces
 from smemreuse.linter.undeclared import with_declarations
-from smemreuse.results.hazards import Hazard, LintReport
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.declarations import taken_on_trust
@@ -187,6 +191,8 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
     if not needs_trace:
         return tuple(parts.values()), (), ()
 
+    unwritten: dict[Buffer, np.ndarray] = {}
+
     def traced(work: Work, *, every_case: bool = False) -> Traced:
         known = LintContext(
             kernel.body,
@@ -196,6 +202,7 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
             program_slice.written | program_slice.escaped,
             _of_the_block(kernel, operations.turning),
             frozenset(registers.sizes),
+            unwritten=unwritten,
         )
 
         def run() -> None:
@@ -230,10 +237,32 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
                 tuple(dict.fromkeys((*assumed, *more))),
             )
     sure = {key: one for key, one in found.items() if one.certain}
-    handed = handed_to_undeclared(accesses.by_statement)
-    told = with_declarations({**found, **parts, **sure}, handed)
+    found = _without_discarded({**found, **parts, **sure}, unwritten, kernel.body, accesses, axes)
+    told = with_declarations(found, handed_to_undeclared(accesses.by_statement))
     hazards = sorted(told.values(), key=lambda one: (not one.certain, one.site.line or 0))
     return tuple(hazards), reasons, assumed
+
+
+def _without_discarded(
+    hazards: dict[Key, Hazard],
+    unwritten: Mapping[Buffer, np.ndarray],
+    body: Block,
+    accesses: KernelAccesses,
+    axes: Mapping[str, int],
+) -> dict[Key, Hazard]:
+    """The hazards without reads of unwritten bytes that decide nothing."""
+    reads = {key[2] for key in hazards if key[0] is HazardKind.UNINITIALISED_READ}
+    harmless = {
+        buffers
+        for buffers in reads
+        if buffers  # an mbarrier is no contents
+        and is_discarded(body, accesses, axes, {one: unwritten[one] for one in buffers})
+    }
+    return {
+        key: one
+        for key, one in hazards.items()
+        if key[0] is not HazardKind.UNINITIALISED_READ or key[2] not in harmless
+    }
 
 
 Traced = tuple[dict[Key, Hazard], tuple[str, ...], tuple[str, ...]]

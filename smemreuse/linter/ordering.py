@@ -76,12 +76,14 @@ class OrderHazards(Collected):
         name = self._layout.names[traced.buffer]
         agents = _agents(earlier.stmt, later.stmt, found, traced, met)
         one, two = self._site(found.event), self._site(traced.event)
-        verbs = [("writes" if access.is_write else "reads") for access in (found, traced)]
+        first, second = (
+            words.does(who, "write" if access.is_write else "read")
+            for who, access in zip(agents, (found, traced), strict=True)
+        )
         byte = met.byte if met is not None else int(traced.where[0])
         order = "and is not waited for when" if in_flight else "and nothing orders that before"
         bytes_ = "its registers" if traced.buffer in self._known.registers else f"byte {byte}"
-        what = f"{agents[0]} {verbs[0]} {bytes_} of {name} at {one}"
-        witness = f"{what}, {order} {agents[1]} {verbs[1]} it at {two}"
+        witness = f"{first} {bytes_} of {name} at {one}, {order} {second} it at {two}"
         witness += IN_STEP if in_step else ""
         engine = words.engine_of(earlier.stmt)
         mend = (
@@ -101,9 +103,11 @@ class OrderHazards(Collected):
             agents=agents,
             acts=(
                 words.act(
-                    f"{verbs[0]} {bytes_} of {name}", met.earlier if met else None, found.ids
+                    f"{_verb(first)} {bytes_} of {name}", met.earlier if met else None, found.ids
                 ),
-                words.act(f"{verbs[1]} {bytes_} of {name}", met.later if met else None, traced.ids),
+                words.act(
+                    f"{_verb(second)} {bytes_} of {name}", met.later if met else None, traced.ids
+                ),
             ),
         )
         self._add(hazard, later.stmt, traced.buffer)
@@ -147,11 +151,13 @@ class OrderHazards(Collected):
         own = np.isin(traced.ids // 32, other.ids // 32).all() and self._fenced_in_part
         certain = (traced.certain or _surely_reads(later)) and other.certain and not own
         agents = (words.agent(earlier, None, other.ids), words.agent(later, None, traced.ids))
-        verbs = [("writes" if access.is_write else "reads") for access in (other, traced)]
+        first, second = (
+            words.does(who, "write" if access.is_write else "read")
+            for who, access in zip(agents, (other, traced), strict=True)
+        )
         witness = (
-            f"{agents[0]} {verbs[0]} byte {byte} of {name} at {one} through the generic proxy, and "
-            f"{agents[1]} {verbs[1]} it at {two} through the async proxy, with no proxy fence "
-            "between"
+            f"{first} byte {byte} of {name} at {one} through the generic proxy, and {second} it at "
+            f"{two} through the async proxy, with no proxy fence between"
         )
         hazard = Hazard(
             HazardKind.MISSING_FENCE,
@@ -164,8 +170,8 @@ class OrderHazards(Collected):
             bytes=met.bytes if met is not None else None,
             agents=agents,
             acts=(
-                words.act(f"{verbs[0]} byte {byte} of {name}, generic proxy", None, other.ids),
-                words.act(f"{verbs[1]} byte {byte} of {name}, async proxy", None, traced.ids),
+                words.act(f"{_verb(first)} byte {byte} of {name}, generic proxy", None, other.ids),
+                words.act(f"{_verb(second)} byte {byte} of {name}, async proxy", None, traced.ids),
             ),
         )
         self._add(hazard, later, traced.buffer)
@@ -188,7 +194,7 @@ class OrderHazards(Collected):
                     False,
                     site,
                     (name,),
-                    f"{who} may still read {name} at {site} when the kernel is over",
+                    f"{who} may still read {name} at {site} when the kernel has ended",
                     mends.wait_at_the_end(pending.engine, name, site),
                     bytes=(int(traced.where[0]), int(traced.where[-1])),
                     agents=(who,),
@@ -237,6 +243,11 @@ class OrderHazards(Collected):
                 if access.buffer is buffer and (access.access is not Access.READ or not writing):
                     return stmt
         return None
+
+
+def _verb(told: str) -> str:
+    """The verb of what `words.does` told."""
+    return told.rpartition(" ")[2]
 
 
 def _surely_reads(stmt: Stmt) -> bool:

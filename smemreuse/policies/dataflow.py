@@ -187,7 +187,7 @@ class _Growing:
             for buffer in self._touched_in(begin, end):
                 if self._matters(buffer, begin, end):
                     if not self._facts.ask(is_private, loop, buffer):
-                        text = "its bytes may be carried around"
+                        text = "its bytes may be carried from one iteration to the next"
                         reason = self._because(Rule.LOOP_CARRIED, buffer, text, loop)
                         self._grow(buffer, begin, end, reason)
 

@@ -48,8 +48,8 @@ def _result(found: Finding, number: int) -> Data:
         "locations": [_location(found.place)],
         "partialFingerprints": {_FINGERPRINT: fingerprint},
     }
-    if found.other is not None:
-        result["relatedLocations"] = [_location(found.other)]
+    if found.related:
+        result["relatedLocations"] = [*map(_location, found.related)]
     if found.accepted:
         result["suppressions"] = [{"kind": "external", "justification": found.accepted}]
     return result

@@ -11,7 +11,7 @@ from rich.text import Text
 from smemreuse.ir.kernel import unique_names
 from smemreuse.report.columns import TEXT, WORD, Col, table_of
 from smemreuse.report.data import Data, Subject, place_data, verdict_data
-from smemreuse.report.headroom import headroom_lines
+from smemreuse.report.headroom import beyond_lines, headroom_lines
 from smemreuse.report.preconditions import grounds_data, grounds_lines
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.verdicts import findings, hoped_words
@@ -93,6 +93,7 @@ def explain_summary(
     if hoped is not None:
         yield Text(f"  {hoped_words(*hoped)}")
     if headroom is not None:
+        yield from beyond_lines(judged[-1][0], headroom)
         yield from headroom_lines(headroom)
     if pairs:
         if everything or wanted:

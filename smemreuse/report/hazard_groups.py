@@ -19,8 +19,8 @@ from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Site, sure_words
 from smemreuse.results.words import to_be_declared, without_lines
 
-MOST_BUFFERS = 4
-"""Buffers of a cause that are named."""
+MOST_NAMED = 4
+"""Buffers and loops of a cause that are named."""
 
 MOST_CAUSES = 6
 """Causes of one kind that are told; JSON has all hazards."""
@@ -34,30 +34,40 @@ _BRANCH = re.compile(r"(?:if|for|while)\b")
 
 @dataclass(frozen=True)
 class _Heading:
-    """What the hazards of one part of the page have in common; those that fail come first."""
+    """What the hazards of one part of the page have in common; those that fail come first.
+
+    `if_long` tells that they are certain only if a loop is long enough.
+    """
 
     fails: bool
     certain: bool
+    if_long: bool
     kind: HazardKind
     origin: HazardOrigin
 
     @classmethod
     def of(cls, hazard: Hazard, gate: Gate) -> _Heading:
-        return cls(gate.stops(hazard), hazard.certain, hazard.kind, hazard.origin)
+        fails, long = gate.stops(hazard), bool(hazard.if_long)
+        return cls(fails, hazard.certain, long, hazard.kind, hazard.origin)
 
     @property
-    def order(self) -> tuple[bool, bool, float, int]:
+    def order(self) -> tuple[bool, bool, float, bool, int]:
         grave = severity(self.kind) if self.certain else 0.0
-        return not self.fails, not self.certain, -grave, [*HazardKind].index(self.kind)
+        kind = [*HazardKind].index(self.kind)
+        return not self.fails, not self.certain, -grave, self.if_long, kind
 
 
 @dataclass
 class _Cause:
-    """Hazards of one shape: how many, of which buffers, in which kernels, and the first of them."""
+    """Hazards of one shape: how many, of which buffers, in which kernels, and the first of them.
+
+    `loops` are those that have to be long enough, where that decides.
+    """
 
     shape: str
     buffers: Counter[str] = field(default_factory=Counter)
     kernels: Counter[str] = field(default_factory=Counter)
+    loops: Counter[str] = field(default_factory=Counter)
     first: tuple[str, Hazard, str] = field(init=False)
 
     def add(self, kernel: str, hazard: Hazard, finding: str) -> None:
@@ -65,6 +75,7 @@ class _Cause:
             self.first = (kernel, hazard, finding)
         self.kernels[kernel] += 1
         self.buffers.update(hazard.buffers)
+        self.loops.update(filter(None, [" and ".join(hazard.if_long)]))
 
     @property
     def count(self) -> int:
@@ -96,15 +107,14 @@ def grouped_lines(found: Sequence[Linted], gate: Gate) -> Iterator[Text]:
 def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
     total = sum(one.count for one in causes)
     kernels = {name: None for one in causes for name in one.kernels}
-    sure = sure_words(heading.origin, certain=heading.certain)
+    loops = sum((one.loops for one in causes), Counter[str]())
+    sure = sure_words(heading.origin, certain=heading.certain, if_long=_most(loops, " or "))
     fails = ", exit code 1" if heading.fails else ""
     line = Text(f"{heading.kind} ({sure}{fails}): ", "bold red" if heading.fails else "bold")
     line.append(f"{total:,} in {counted(len(kernels), 'kernel')}", "default")
     if not heading.fails:
-        buffers = Counter[str]()
-        for one in causes:
-            buffers.update(one.buffers)
-        yield line.append(f"{_most(buffers)}: {_listed([*kernels], MOST_NAMES)}", "default")
+        buffers = sum((one.buffers for one in causes), Counter[str]())
+        yield line.append(f"{_of(buffers)}: {_listed([*kernels], MOST_NAMES)}", "default")
         return
     yield line.append(f"; {heading.kind.sentence}", "default")
     if heading.certain:
@@ -120,17 +130,21 @@ def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
 
 
 def _cause_lines(cause: _Cause) -> Iterator[Text]:
-    what = f"{cause.count:,} {cause.shape}{_most(cause.buffers)}"
+    what = f"{cause.count:,} {cause.shape}{_of(cause.buffers)}"
     yield Text(f"  {what}: {_listed([*cause.kernels])}")
     _, hazard, finding = cause.first
     yield Text(f"    fix, in the first [{finding}]: {hazard.mend.sentence}", style="dim")
 
 
-def _most(buffers: Counter[str]) -> str:
-    names = [name for name, _ in buffers.most_common(MOST_BUFFERS)]
-    more = len(buffers) - len(names)
-    listed = ", ".join([*names, f"{more} more"] if more else names)
-    return f", of {listed}" if listed else ""
+def _of(buffers: Counter[str]) -> str:
+    return f", of {_most(buffers)}" if buffers else ""
+
+
+def _most(names: Counter[str], between: str = ", ") -> str:
+    """The names that occur most often, and how many others there are."""
+    told = [name for name, _ in names.most_common(MOST_NAMED)]
+    more = len(names) - len(told)
+    return between.join([*told, f"{more} more"] if more else told)
 
 
 def _undeclared_lines(found: Sequence[Linted], names: Sequence[str]) -> Iterator[Text]:

@@ -302,7 +302,7 @@ def hazard_findings(linted: Linted, gate: Gate) -> Iterator[Finding]:
             f"{hazard.witness}. Fix: {hazard.mend.sentence}",
             _place(linted.file, hazard.site),
             hazard.fingerprint(kernel),
-            _place(linted.file, hazard.other) if hazard.other is not None else None,
+            tuple(_related(linted.file, hazard)),
             hazard.accepted.reason if hazard.accepted is not None else "",
         )
     for reason in linted.unknown if gate.fails((), linted.unknown) else ():
@@ -310,6 +310,15 @@ def hazard_findings(linted: Linted, gate: Gate) -> Iterator[Finding]:
         fingerprint = fingerprint_of(kernel, NOT_FOLLOWED, without_lines(reason))
         place = Location(linted.file)
         yield Finding(NOT_FOLLOWED, Level.ERROR, kernel, message, place, fingerprint)
+
+
+def _related(file: str, hazard: Hazard) -> Iterator[Location]:
+    """The other statement of a hazard, and the line of Python that each of the two comes from."""
+    if hazard.other is not None:
+        yield _place(file, hazard.other)
+    for site in (hazard.site, hazard.other):
+        if site is not None and site.source is not None:
+            yield Location(site.source.file, site.source.line, site.statement)
 
 
 def _place(file: str, site: Site) -> Location:

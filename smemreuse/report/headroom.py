@@ -11,12 +11,25 @@ from smemreuse.ir.source import place_words, source_of
 from smemreuse.report.data import Data, Subject, place_data
 from smemreuse.report.residents import residents_data
 from smemreuse.results.headroom import Change, Headroom, NextBlock
+from smemreuse.results.plan import Plan
 from smemreuse.results.residents import REGISTERS, SHARED_MEMORY, THREADS, Residents
 from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.timeline import Step
 
 MOST_LIVE = 8
 """Buffers at the peak that get a line each."""
+
+
+def beyond_lines(plan: Plan, smallest: Headroom) -> Iterator[Text]:
+    """Says where a plan takes more bytes than the smallest one, which alone has a headroom."""
+    if plan.arena_bytes > smallest.arena_bytes:
+        made = plan.provenance.objective
+        gains = "sharing more bytes gains neither a resident block nor L1"
+        why = f": {gains}" if made == "speed" else ""
+        yield Text(
+            f"  objective {made}{why}; what follows is about the smallest arena, "
+            f"{smallest.arena_bytes:,} bytes (objective bytes)"
+        )
 
 
 def headroom_lines(found: Headroom) -> Iterator[Text]:
@@ -101,10 +114,12 @@ def change_words(change: Change, found: Headroom) -> str:
     return f"{change.arena_bytes:,} bytes, {saved:,} fewer{blocks}, {change.condition}"
 
 
-def headroom_data(subject: Subject, found: Headroom) -> Data:
-    """One of the `summaries` of `smemreuse.explain/1`."""
+def headroom_data(subject: Subject, found: Headroom, planned: Plan) -> Data:
+    """One of the `summaries` of `smemreuse.explain/1`: of the smallest arena, and the bytes of the
+    plan for the objective that was asked for."""
     return {
         **place_data(subject),
+        "planned_bytes": planned.arena_bytes,
         "arena_bytes": found.arena_bytes,
         "peak": {
             **picked(found.peak, "bytes position"),

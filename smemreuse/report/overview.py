@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from smemreuse.ir.expr import format_expr
-from smemreuse.ir.kernel import Buffer
+from smemreuse.ir.kernel import Buffer, Stmt
 from smemreuse.ir.labels import entry_label, label
+from smemreuse.ir.source import place_words, source_of
 from smemreuse.report.data import (
     Data,
     Subject,
@@ -21,7 +22,7 @@ from smemreuse.report.data import (
     verdict_data,
 )
 from smemreuse.report.provenance import notes
-from smemreuse.report.residents import PlanBlocks, beside
+from smemreuse.report.residents import PlanBlocks, beside, room_data
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
@@ -45,6 +46,7 @@ def overview_entry(
     `resident` as far as registers go, too: `compiled` of each thread where ptxas gave them.
     `source` is the dump's text, empty for a kernel that has none; `before` names the plan that
     there would be without us, where it is one of `policies`.
+    `left` are the bytes to the limit of a block, `one_more` is what one more block needs.
     `blocks`, `resident`, `fits` and the bytes beside the arena are None where a size, or for blocks
     the number of threads, is symbolic.
     """
@@ -63,7 +65,7 @@ def overview_entry(
                 "text": entry_label(step.stmt, step.is_end),
                 "depth": step.depth,
                 "is_end": step.is_end,
-                "line": step.stmt.line,
+                **_line(step.stmt),
                 "touches": {
                     timeline.names[buffer]: access.value for buffer, access in step.touches.items()
                 },
@@ -109,11 +111,18 @@ def _residents(subject: Subject, plan: Plan, arch: Architecture, compiled: int |
         "resident": found.resident,
         "registers": None if found.registers is None else found.registers.words,
         "fits": found.fits,
+        **room_data(found.residents, arch),
     }
 
 
 def _drawn(one: Band | SyncMark, names: str) -> Data:
-    return {**picked(one, names), "text": label(one.stmt), "line": one.stmt.line}
+    return {**picked(one, names), "text": label(one.stmt), **_line(one.stmt)}
+
+
+def _line(stmt: Stmt) -> Data:
+    """The line of the dump, and the words that stand after the statement's text: that line, and
+    that of the user's Python, as far as they are known."""
+    return {"line": stmt.line, "place": place_words(stmt.line, source_of(stmt))}
 
 
 def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, remark: str | None) -> Data:
@@ -152,9 +161,18 @@ def _peak(peak: Peak, names: Mapping[Buffer, str]) -> Data:
 
 
 def _pair(found: Explanation) -> Data:
-    names = "buffers=names may_share words=sharing.words forbidden_by reasons settled outer"
-    verdict = picked(found, "verdict=verdict.verdict")
-    return {**picked(found, names), **verdict, "witnesses": _witnesses(found)}
+    """One pair; of those that were not judged only what keeps them apart without a proof."""
+    names = "buffers=names may_share words=sharing.words forbidden_by reasons settled outer judged"
+    pair = {
+        **picked(found, names),
+        **picked(found, "verdict=verdict.verdict"),
+        "witnesses": _witnesses(found),
+    }
+    if not found.judged:
+        words = "kept apart" if found.causes else "not checked: `explain` with both names does"
+        short = found.forbidden_by if found.causes else ""
+        pair.update(words=words, forbidden_by=short, witnesses=[])
+    return pair
 
 
 def _witnesses(found: Explanation) -> Sequence[str]:

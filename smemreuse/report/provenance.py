@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from smemreuse.report.titles import counted
 from smemreuse.results.provenance import Occupancy, Origin, Provenance, StockFailure, StockFault
 
 _ORIGINS: Mapping[Origin, str] = {
@@ -49,8 +50,9 @@ def _occupancy(found: Occupancy) -> str:
     on = f"on {found.arch}" + (" (assumed)" if found.assumed else "")
     if not found.fits:
         return f"does not fit {on}"
+    blocks = counted(found.blocks, "block")
     if not found.threads_known:
-        return f"at most {found.blocks} blocks per SM {on}; the number of threads is not known"
+        return f"at most {blocks} per SM {on}; the number of threads is not known"
     l1 = f"{found.l1_left // 1024} KB left to L1"
     registers = f"registers ({found.registers.words})" if found.registers else "registers"
-    return f"{found.blocks} blocks per SM {on}, {l1}, by shared memory, threads and {registers}"
+    return f"{blocks} per SM {on}, {l1}, by shared memory, threads and {registers}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from smemreuse.ir.kernel import Kernel
 from smemreuse.results.plan import Plan
-from smemreuse.results.residents import Registers, Residents
+from smemreuse.results.residents import BLOCKS, SHARED_MEMORY, Registers, Residents
 from smemreuse.results.serialized import picked
 from smemreuse.targets.architectures import Architecture, threads_of
 from smemreuse.targets.blocks import block_memory
@@ -48,6 +49,30 @@ class PlanBlocks:
 def beside(kernel: Kernel, plan: Plan) -> int | None:
     """Bytes that a block takes on top of the arena of a plan, padding included."""
     return block_memory(kernel, [replace(plan, arena_bytes=0, arena_expr=None)]).total
+
+
+def room_data(found: Residents | None, arch: Architecture) -> dict[str, object]:
+    """Bytes that a block has left to its limit, negative where it does not fit; and what one more
+    block needs, in words, and in bytes if nothing else is needed. None where it is not known."""
+    if found is None:
+        return {"left": None, "one_more": None, "one_more_bytes": None}
+    return {
+        "left": arch.per_block - found.block_bytes,
+        "one_more": " and ".join(_needed(found)),
+        "one_more_bytes": found.excess,
+    }
+
+
+def _needed(found: Residents) -> Iterator[str]:
+    """What one more block on an SM needs, by what has no room for it."""
+    if BLOCKS in found.limits:
+        yield "an SM holds no more"
+        return
+    for limit in found.limits:
+        if limit == SHARED_MEMORY and found.bytes_over is None:
+            yield "less shared memory"
+        else:
+            yield f"{found.bytes_over:,} bytes less" if limit == SHARED_MEMORY else f"fewer {limit}"
 
 
 def residents_data(found: Residents | None) -> dict[str, object] | None:

@@ -26,6 +26,7 @@ from smemreuse.report.elaborations import Made, elaboration_data, telling
 from smemreuse.report.hazards import hazard_lines, report_data, status_text
 from smemreuse.report.mending import mending_data
 from smemreuse.report.overview import overview_entry
+from smemreuse.report.page.hazards import with_hazards
 from smemreuse.report.tables import print_told
 from smemreuse.report.verdicts import verdict_text
 from smemreuse.results.explanation import Explanation, Unneeded
@@ -45,7 +46,7 @@ def run_overview_entry(script: str, kernel: RunKernel, scope: str, found: Overvi
     """A compiled kernel on the report page, under its title."""
     subject = Subject(script, kernel.kernel, scope)
     entry = overview_entry(subject, found, compiled=kernel.footprint.registers)
-    return {**entry, "name": kernel.title}
+    return with_hazards({**entry, "name": kernel.title}, script, kernel.lint)
 
 
 def run_entry(script: str, kernel: RunKernel) -> Data:

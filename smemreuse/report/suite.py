@@ -15,6 +15,7 @@ from smemreuse.report.columns import NUMBER, TEXT, WORD, Col, table_of
 from smemreuse.report.data import Data, gap_of
 from smemreuse.report.elaborations import elaboration_data, telling
 from smemreuse.report.hazards import hazard_lines, report_data
+from smemreuse.report.page.hazards import with_hazards
 from smemreuse.report.page.rows import overview_row
 from smemreuse.report.run import (
     AFTER,
@@ -313,23 +314,21 @@ def lowered_words(kernel: SuiteKernel) -> str:
 def suite_row(file: str, name: str, kernel: SuiteKernel, found: ScopePlans) -> Data:
     """As `overview_row`, from the record that a process made of its kernel; no dump is needed."""
     last = found.last
-    return overview_row(
-        {
-            "file": file,
-            "before": found.before,
-            "buffers": [{"name": one.name} for one in last.buffers],
-            "arch": {
-                "name": kernel.footprint.arch or DEFAULT_ARCH,
-                "assumed": kernel.footprint.arch is None,
-            },
-            "side_by_side": {
-                "bytes": last.side_by_side.bytes,
-                **_taken(last.side_by_side, kernel.footprint),
-            },
-            "policies": {name: _plan(one, kernel.footprint) for name, one in found.plans.items()},
+    entry: Data = {
+        "file": file,
+        "before": found.before,
+        "buffers": [{"name": one.name} for one in last.buffers],
+        "arch": {
+            "name": kernel.footprint.arch or DEFAULT_ARCH,
+            "assumed": kernel.footprint.arch is None,
         },
-        page_title(name, found.scope),
-    )
+        "side_by_side": {
+            "bytes": last.side_by_side.bytes,
+            **_taken(last.side_by_side, kernel.footprint),
+        },
+        "policies": {name: _plan(one, kernel.footprint) for name, one in found.plans.items()},
+    }
+    return overview_row(with_hazards(entry, file, kernel.lint), page_title(name, found.scope))
 
 
 def _plan(found: CarriedPlan, took: KernelFootprint) -> Mapping[str, object]:

@@ -50,9 +50,9 @@ class PolicyResult:
 class Concern(str, Enum):
     """What there may be to say against a kernel, the gravest first; the value says it."""
 
-    UNSOUND = "refuted"
+    UNSOUND = "unsound"
     TOO_LARGE = "does not fit"
-    STOCK_UNSOUND = "outer is refuted"
+    STOCK_UNSOUND = "outer is unsound"
     UNPROVED = "unproved"
     HOPED = "perhaps smaller"
     GAP = "packing gap"

@@ -7,10 +7,15 @@ from enum import Enum
 
 from smemreuse.ir.kernel import Buffer
 from smemreuse.results.rules import Rule
-from smemreuse.results.verdict import UNSOUND, Verdict
+from smemreuse.results.verdict import UNPROVED, UNSOUND, Verdict
 
 LIVE_TOGETHER = "live together"
 """What forbids sharing where no rule is needed for it."""
+
+NOT_JUDGED = Verdict(
+    UNPROVED, uncovered=("one of many pairs, and not judged: name the two to have it judged",)
+)
+"""Stands for the verdict on a pair of which the checker was not asked."""
 
 
 class Sharing(str, Enum):
@@ -88,6 +93,11 @@ class Explanation:
         return Rule.BARRIER in rules or (
             at_once and Rule.DIVERGENT_ARMS not in rules and not self.verdict.sound
         )
+
+    @property
+    def judged(self) -> bool:
+        """Whether the checker was asked."""
+        return self.verdict is not NOT_JUDGED
 
     @property
     def may_share(self) -> bool:

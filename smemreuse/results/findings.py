@@ -20,10 +20,13 @@ class Level(str, Enum):
 class FindingKind(Worded):
     """What is found of plans; the value is the word for it, `sentence` says it in one."""
 
-    UNSOUND_PLAN = "unsound-plan", "A plan is refuted: an execution breaks it"
-    UNPROVED_PLAN = "unproved-plan", "A plan is neither proved nor refuted"
+    UNSOUND_PLAN = "unsound-plan", "A plan is unsound: an execution breaks it"
+    UNPROVED_PLAN = (
+        "unproved-plan",
+        "A plan is not proved, and no execution is known that breaks it",
+    )
     DOES_NOT_FIT = "does-not-fit", "A block asks for more shared memory than it can have"
-    UNSOUND_OUTER = "unsound-outer", "The plan that compilers make by default is refuted"
+    UNSOUND_OUTER = "unsound-outer", "The plan that compilers make by default is unsound"
     LARGER = "larger-footprint", "A kernel takes more bytes than in the baseline"
     WORSE = "worse-verdict", "A verdict is worse than in the baseline"
     MISSING = "missing-kernel", "A kernel of the baseline is not there any more"
@@ -45,8 +48,8 @@ class Location:
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One finding. `rule` is a word that stands for its kind; `fingerprint` tells it from others,
-    whatever the lines are; `other` is the second place where it takes two; `accepted` is the reason
-    for which the project accepts it, else empty."""
+    whatever the lines are; `related` are the second place where it takes two, and the lines of the
+    user's Python; `accepted` is the reason for which the project accepts it, else empty."""
 
     rule: str
     level: Level
@@ -54,7 +57,7 @@ class Finding:
     message: str
     place: Location
     fingerprint: str
-    other: Location | None = None
+    related: tuple[Location, ...] = ()
     accepted: str = ""
 
 

@@ -197,14 +197,15 @@ def told_briefly(hazard: Hazard) -> str:
 def told(hazard: Hazard) -> str:
     """Its kind, how sure it is, whose it is if not the author's, and the witness."""
     loops = " and ".join(hazard.if_long)
-    when = f" if the loop over {loops} is long enough" if loops else ""
-    sure = sure_words(hazard.origin, certain=hazard.certain, when=when)
+    sure = sure_words(hazard.origin, certain=hazard.certain, if_long=loops)
     return f"{hazard.kind} ({sure}): {hazard.witness}"
 
 
-def sure_words(origin: HazardOrigin, *, certain: bool, when: str = "") -> str:
-    """How sure a hazard is, `when` that is, and whose it is if not the author's."""
+def sure_words(origin: HazardOrigin, *, certain: bool, if_long: str = "") -> str:
+    """How sure a hazard is, and whose it is if not the author's; `if_long` are the loops that have
+    to be long enough."""
     whose = ", the compiler's" if origin is HazardOrigin.COMPILER else ""
+    when = f" if the loop over {if_long} is long enough" if if_long else ""
     return f"{'certain' if certain else 'possible'}{when}{whose}"
 
 

@@ -66,12 +66,40 @@ class NextBlock:
             verb = "stops" if self.stopped_by == ("blocks of an SM",) else "stop"
             what = " and ".join(self.stopped_by)
             what = what.replace("blocks of an SM", "the number of blocks of an SM")
-            return f"gains no block: {what} {verb} it"
+            return f"fewer bytes gain none: {what} {verb} it"
         if self.changes or not self.is_searched:
             return ""
         if self.is_complete:
             return "no combination of these changes gains a block"
         return "no combination of these changes was found that gains a block"
+
+
+@dataclass(frozen=True)
+class WithinLimit:
+    """What it takes that a block of a kernel takes at most `limit` bytes.
+
+    `bytes` are those that it takes now, merged by smemreuse; None where a size is known only at
+    launch. `steps` together are the fewest changes that fit it, `bytes_after` what it takes after
+    each. Where none are known `why` says so, and `live` are the buffers at the peak, at `step`.
+    """
+
+    limit: int
+    bytes: int | None
+    steps: tuple[ChangeStep, ...] = ()
+    bytes_after: tuple[int, ...] = ()
+    live: tuple[LiveThere, ...] = ()
+    step: Step | None = None
+    why: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits as it is."""
+        return self.bytes is not None and self.bytes <= self.limit
+
+    @property
+    def can_fit(self) -> bool:
+        """Whether it fits, or does with the changes."""
+        return self.fits or bool(self.steps)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 ptxas decides it. Before it has, two things are known: what warp groups hand over, which fixes the
 number, and what ptxas may give at most for a block to launch, beyond which it spills. Between them
-is an estimate, of the local arrays that are live at once. Held against 46 fixtures and the kernels
-of two libraries it is mostly a little less than what ptxas gives.
+is an estimate, of the local arrays that are live at once. Held against 180 kernels that nvcc
+compiled for sm_90a, fixtures and TileLang's examples, it gives as many resident blocks as ptxas for
+106, fewer for 19, and more for 55: of many of those nvcc has unrolled loops.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from smemreuse.versions import version_of
 
 BESIDE = 32
 """Registers for addresses, counters and temporaries beside a thread's fragments."""
+BESIDE_FEW = 24
+FEW = 24
+"""The same beside so few registers of locals, which are no fragments of a matrix."""
 _LOCAL = "local"
 _WIDTH = 4
 
@@ -60,13 +64,17 @@ def handed_over(kernel: Kernel, threads: int) -> int | None:
 
 
 def live_registers(kernel: Kernel) -> int:
-    """The most registers (32 bits) that local buffers need at once, plus a constant for other
+    """The most registers (32 bits) that local buffers need at once, plus a number for other
     values.
 
     A local is live from the first statement that names it to the last, which may reuse its
     registers for its result. A local that a loop carries is live to the end of the loop.
     """
-    return kernel.memo.once(live_registers, lambda: BESIDE + _most_live(kernel))
+    return kernel.memo.once(live_registers, lambda: _with_others(_most_live(kernel)))
+
+
+def _with_others(live: int) -> int:
+    return live + (BESIDE_FEW if live <= FEW else BESIDE)
 
 
 def _most_live(kernel: Kernel) -> int:

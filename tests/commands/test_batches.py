@@ -283,7 +283,7 @@ PLANNING = Planning("best", "bytes", None)
     [
         partial(compare._compared, planning=PLANNING, json=False, drawn=False),
         partial(check._checked, plans=None, barriers=BarrierStage.AUTO),
-        partial(lint._linted, barriers=BarrierStage.AUTO),
+        partial(lint.linted_kernels, barriers=BarrierStage.AUTO),
     ],
     ids=["compare", "check", "lint"],
 )

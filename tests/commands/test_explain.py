@@ -30,7 +30,7 @@ def test_two_that_must_not_and_why() -> None:
     result = run("explain", dump("while_table.sm_80"), "scratch", "table")
     assert result.exit_code == 1
     assert "must not share bytes" in result.stdout
-    assert "rule 2: table: its bytes may be carried around in `while k_1[0] < 6` (line" in (
+    assert "may be carried from one iteration to the next in `while k_1[0] < 6` (line" in (
         result.stdout
     )
     assert "overwrote it" in result.stdout
@@ -93,13 +93,28 @@ def test_kernels_are_told_apart() -> None:
 
 def test_every_pair_and_what_outer_makes_of_it() -> None:
     """Why is nothing reused? One command says it."""
-    result = run("explain", "--all", dump("batched_gemm.sm_80"))
+    result = run("explain", "--all", dump("batched_gemm.sm_80"), "--objective", "bytes")
     assert result.exit_code == 0
     assert "policy outer: 65,536 of 65,536 bytes; nothing is reused" in result.stdout
     assert "policy dataflow: 32,768 of 65,536 bytes; 32,768 bytes are reused" in result.stdout
     assert "both are touched in `for b in serial(4)` (line 27)" in result.stdout
     rows = [line.split("|") for line in result.stdout.splitlines() if "| As and" in line]
     assert [row[2].strip() for row in rows] == ["must not share", "may share"]
+
+
+def test_it_plans_for_speed_and_tells_of_the_smallest_arena() -> None:
+    batched = dump("batched_gemm.sm_80")
+    text = run("explain", batched).stdout
+    assert "policy dataflow: 65,536 of 65,536 bytes; nothing is reused" in text
+    assert "about the smallest arena, 32,768 bytes (objective bytes)\npeak: 32,768 bytes" in text
+    assert "smallest arena" not in run("explain", batched, "--objective", "bytes").stdout
+    for asked, planned in (("speed", 65_536), ("occupancy", 65_536), ("bytes", 32_768)):
+        command = ("explain", batched, "--objective", asked, "--format", "json")
+        data = json.loads(run(*command).stdout)
+        name = asked.replace("occupancy", "speed")
+        assert data["options"] == {"objective": name, "arch": None}
+        (summary,) = data["summaries"]
+        assert (summary["planned_bytes"], summary["arena_bytes"]) == (planned, 32_768)
 
 
 def test_the_answer_comes_first_and_fits_a_screen() -> None:
@@ -221,7 +236,7 @@ def test_gaps_for_alignment_are_no_reuse(
     body += "Bs[0] = G[1]\nG[1] = Bs[0] + Ws[0]\n"
     path = tmp_path / "kernel.tir"
     path.write_text(dump_text(body + more))
-    text = run("explain", path).stdout
+    text = run("explain", path, "--objective", "bytes").stdout
     assert f"policy outer: {outer}" in text
     assert f"policy dataflow: {dataflow}" in text
     side_by_side = outer.split()[2]
@@ -264,8 +279,8 @@ def test_what_sharing_rests_on_is_told() -> None:
     told = {tuple(one["buffers"]): one["rests_on"] for one in json.loads(result.stdout)["kernels"]}
     proved = {"lint": "clean", "proved": True, "open": [], "assumptions": []}
     assert told == {("As", "Bs"): None, ("As", "Cs"): proved, ("Bs", "Cs"): proved}
-    for buffers in ((), ("As", "Cs")):
-        assert "lint finds it clean" in run("explain", dump("batched_gemm.sm_80"), *buffers).stdout
+    for asked in (("--objective", "bytes"), ("As", "Cs")):
+        assert "lint finds it clean" in run("explain", dump("batched_gemm.sm_80"), *asked).stdout
 
 
 def test_an_assumption_that_is_open_is_told(tmp_path: Path) -> None:

@@ -102,6 +102,17 @@ def test_sarif_has_a_rule_for_each_kind_and_a_result_at_the_line() -> None:
     assert place["artifactLocation"]["uri"].endswith("race_between_threads.tir")
 
 
+def test_sarif_names_the_other_statement_and_the_lines_of_python(tmp_path: Path) -> None:
+    path = tmp_path / "dump.tir"
+    lines = RACE.read_text().splitlines()
+    lines[22] += "  # from a b/k.py:88"
+    path.write_text("\n".join(lines))
+    (result,) = json.loads(run("lint", path, "--format", "sarif").stdout)["runs"][0]["results"]
+    places = [one["physicalLocation"] for one in result["relatedLocations"]]
+    where = [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in places]
+    assert where == [(path.as_uri(), 22), ("a%20b/k.py", 88)]
+
+
 def test_github_gets_one_line_for_each_hazard() -> None:
     lines = run("lint", RACE, POSSIBLE, MENDED, "--format", "github").stdout.splitlines()
     assert [line.split(" ")[0] for line in lines] == ["::error", "::warning"]

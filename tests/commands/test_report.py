@@ -12,15 +12,23 @@ from smemreuse.report.page.maps import map_legend, memory_map
 from smemreuse.report.page.rows import overview_row
 from tests.commands.running import run
 from tests.compilers.text.texts import dump
-from tests.conftest import DUMPS
+from tests.conftest import DUMPS, ROOT
 from tests.report.test_maps import Elements
 
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
+RACE = ROOT / "fixtures" / "lint" / "race_between_threads.tir"
 CARRIED = DUMPS / "scratch_before_carried.sm_80.tir"
 
 
 def entry_of(path: Path) -> dict[str, Any]:
     return entry_of_subject(read_subjects([str(path)])[0], "best", "bytes")
+
+
+def rows_of(page: Path) -> list[Any]:
+    """The rows of a page's overview."""
+    _, _, data = page.read_text().partition('id="data">')
+    rows: list[Any] = json.loads(data.partition("</script>")[0])["rows"]
+    return rows
 
 
 def test_every_kernel_has_a_view_that_fits_together(sample_path: Path) -> None:
@@ -39,6 +47,39 @@ def test_every_kernel_has_a_view_that_fits_together(sample_path: Path) -> None:
             drawn = [one["data-buffer"] for one in found]
             assert drawn == [one["name"] for one in plan["rectangles"]]
             assert set(drawn) <= names
+
+
+def test_steps_bands_and_marks_name_the_lines_of_python(tmp_path: Path) -> None:
+    path = tmp_path / BATCHED.name
+    lines = BATCHED.read_text().splitlines()
+    path.write_text("\n".join(f"{line}  # from d/k.py:{at}" for at, line in enumerate(lines, 1)))
+    entry = entry_of(path)
+    for one in (*entry["steps"], *entry["bands"], *entry["marks"]):
+        assert one["place"] == f" (line {one['line']}, from k.py:{one['line']})"
+    drawn = memory_map(entry, "dataflow")
+    assert "(line 33, from k.py:33)" in drawn
+
+
+def test_of_pairs_that_the_checker_was_not_asked_about_the_page_says_what_is_known() -> None:
+    def pairs(most_judged: int | None) -> dict[tuple[str, str], tuple[str, str]]:
+        subject = read_subjects([str(BATCHED)])[0]
+        entry: Any = entry_of_subject(subject, "best", "bytes", most_judged=most_judged)
+        return {
+            tuple(one["buffers"]): (one["words"], one["forbidden_by"]) for one in entry["pairs"]
+        }
+
+    asked, unasked = pairs(None), pairs(0)
+    assert asked["As", "Bs"] == ("must not share", "live together")
+    assert unasked.pop(("As", "Bs")) == ("kept apart", "live together")
+    assert unasked.items() <= asked.items()
+
+
+def test_the_page_has_hazards_unless_told_not_to(tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    for options, summary in (((), "1 certain"), (("--no-lint",), None)):
+        assert run("report", RACE, "-o", out, "--force", *options).exit_code == 0
+        (row,) = rows_of(out)
+        assert row["summary"] == summary
 
 
 def test_what_is_live_at_the_peak() -> None:
@@ -63,6 +104,9 @@ def test_occupancy_before_and_after() -> None:
         "resident": 2,
         "registers": "192 a thread, estimated before ptxas",
         "fits": True,
+        "left": 101376,
+        "one_more": "10,624 bytes less and fewer registers",
+        "one_more_bytes": None,
     }
     plans = [entry["policies"][name] for name in ("outer", "dataflow")]
     assert [(one["blocks"], one["resident"]) for one in plans] == [(2, 2), (4, 2)]

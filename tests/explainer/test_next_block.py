@@ -84,7 +84,7 @@ def test_registers_are_told_in_one_line() -> None:
     (kernel,) = kernels_of(DUMPS / "flash_attention.sm_90a.tir")
     found = headroom_of(kernel, "shared.dyn")
     assert found.next_block == NextBlock(0, stopped_by=("registers",))
-    assert lines(found)[-1] == "one more block: gains no block: registers stop it"
+    assert lines(found)[-1] == "one more block: fewer bytes gain none: registers stop it"
 
 
 def test_nothing_that_is_known_gains_a_block() -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.explainer import pairs as pairs_module
-from smemreuse.explainer.pairs import NOT_JUDGED, Explainer, explained_pairs
+from smemreuse.explainer.pairs import Explainer, explained_pairs
 from smemreuse.explainer.plans import judged_plan
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import plan_kernel
-from smemreuse.results.explanation import Sharing
+from smemreuse.results.explanation import NOT_JUDGED, Sharing
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import UNSOUND
 from tests.compilers.text.texts import LAUNCH, dump, kernel_of
@@ -154,3 +154,16 @@ def test_of_many_pairs_only_the_first_are_judged(monkeypatch: pytest.MonkeyPatch
     again = explained_pairs(made, SCOPE)
     assert again is not None
     assert NOT_JUDGED not in [one.verdict for one in again]
+
+
+def test_without_the_checker_a_pair_is_proved_by_a_plan_alone() -> None:
+    """None is judged by itself; of the three pairs, the plans share bytes of two."""
+    one = kernel("batched_gemm.sm_80")
+    asked = {pair.names: pair for pair in Explainer(one, SCOPE).pairs()}
+    unasked = {pair.names: pair for pair in Explainer(one, SCOPE).pairs(0)}
+    assert {names: pair.sharing for names, pair in asked.items()} == {
+        names: pair.sharing for names, pair in unasked.items()
+    }
+    judged = {names for names, pair in unasked.items() if pair.judged}
+    assert judged == {("As", "Cs"), ("Bs", "Cs")}
+    assert unasked["As", "Bs"].forbidden_by == "live together"

@@ -52,7 +52,11 @@ def found(body: str, *, later: bool = False, **kernel: int | str) -> list[tuple[
         (READ, [("uninitialised-read", True)]),
         (under("if D[0] == 0", "As[tx] = tx\n") + READ, [("uninitialised-read", False)]),
         (under("if D[0] == 0", READ) + READ, [("uninitialised-read", False)] * 2),
-        ("As[tx] = As[63 - tx]\n", [("uninitialised-read", True), ("race", True)]),
+        ("As[tx] = As[63 - tx]\n", [("race", True)]),  # what is read decides nothing
+        (
+            "As[tx] = As[63 - tx]\nO[tx] = As[tx]\n",
+            [("uninitialised-read", True), ("race", True)],
+        ),
         (f"As[0] = D[0]\n{SYNC}O[tx] = As[0]\n", []),
         (f"As[0] = tx\n{SYNC}O[tx] = As[0]\n", [("race", True)]),
         (f"As[0] = 7\n{SYNC}O[tx] = As[0]\n", []),

@@ -14,7 +14,7 @@ from tests.compilers.text.texts import dump
 
 H200 = ARCHITECTURES["sm_90"]
 LEFT = (256 - 164) * 1024
-EXPECTED = Registers(32, RegisterSource.ESTIMATE)
+EXPECTED = Registers(24, RegisterSource.ESTIMATE)
 PHASES = """\
 bx = T.launch_thread("blockIdx.x", 1)
 tx = T.launch_thread("threadIdx.x", {threads})

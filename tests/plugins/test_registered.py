@@ -30,7 +30,7 @@ def doubled(problem: Problem) -> Placement:
 def test_a_packer_packs_and_its_claims_count_for_nothing() -> None:
     add_packer("doubled", doubled)
     (kernel,) = read(BATCHED)
-    found = plan(kernel, policy="outer", packer="doubled")
+    found = plan(kernel, policy="outer", packer="doubled", objective="bytes")
     assert (found.packer, found.arena_bytes) == ("doubled", 131_072)
     assert not found.optimal
     assert check(kernel, found).sound
@@ -103,7 +103,7 @@ def test_installed_packages_add_by_entry_points(monkeypatch: pytest.MonkeyPatch)
     )
     monkeypatch.setattr(installed, "entry_points", lambda: points)
     (kernel,) = read(BATCHED)
-    assert plan(kernel, policy="outer", packer="doubled").arena_bytes == 131_072
+    assert plan(kernel, policy="outer", packer="doubled", objective="bytes").arena_bytes == 131_072
     assert "mylib_nothing" in DECLARED
     assert plugins.stamp()
 

@@ -10,7 +10,9 @@ from smemreuse.report.annotations import github_lines, sarif
 from smemreuse.results.findings import Finding, Level, Location
 
 PLACE = Location("a dir/k 1%.tir", 3, "A[0] = 1")
-FOUND = Finding("race", Level.ERROR, "main", "a\nb, 100 %: c", PLACE, "abc", Location("/x/k.tir"))
+FOUND = Finding(
+    "race", Level.ERROR, "main", "a\nb, 100 %: c", PLACE, "abc", (Location("/x/k.tir"),)
+)
 RULES = {"race": "Two accesses are not ordered"}
 
 

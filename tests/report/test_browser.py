@@ -10,11 +10,13 @@ from urllib.parse import urlencode
 import pytest
 
 from scripts.make_pictures import browser as chromium
-from smemreuse.commands.report import entry_of
-from smemreuse.commands.subjects import read_subjects
+from smemreuse.commands import report
+from smemreuse.commands.inputs import Source
+from smemreuse.commands.options import Planning
 from smemreuse.report.page import report_page, suite_page
 from smemreuse.report.page.rows import overview_row
-from tests.conftest import DUMPS, ONE_OF_EACH, needs_chromium
+from smemreuse.results.accepted import Acceptances
+from tests.conftest import DUMPS, ONE_OF_EACH, ROOT, needs_chromium
 from tests.report.looking import (
     faint,
     is_scrolled_sideways,
@@ -41,9 +43,22 @@ Open = Callable[..., "Chrome"]
 @pytest.fixture(scope="module")
 def entries() -> list[Any]:
     """What the page shows of a kernel of each kind, and of one whose live ranges are not enough."""
-    paths = (DUMPS / f"{name}.tir" for name in (*ONE_OF_EACH, "scratch_before_carried.sm_80"))
-    found = (one for path in paths for one in read_subjects([str(path)]) if one.has_buffers)
-    return [{**entry_of(one, "best", "bytes"), "file": Path(one.file).name} for one in found]
+    names = (*ONE_OF_EACH, "scratch_before_carried.sm_80")
+    return [one for name in names for one in entries_of(DUMPS / f"{name}.tir")]
+
+
+@pytest.fixture(scope="module")
+def racing() -> Any:
+    """A kernel with a certain hazard."""
+    (entry,) = entries_of(ROOT / "fixtures" / "lint" / "race_between_threads.tir")
+    return entry
+
+
+def entries_of(path: Path) -> list[Any]:
+    """The entries of a dump, with what lint finds in its kernels."""
+    source, planning = Source(path.name, path.read_text(), None), Planning("best", "bytes", None)
+    found, _ = report._entries(source, planning, most_judged=None, linting=True, kept=False)
+    return [report._shown(one, Acceptances(())) for one in found]
 
 
 @pytest.fixture(scope="module")
@@ -434,6 +449,37 @@ def test_who_shares_is_told_of_the_chosen_plan(opened: Open, entries: list[Any])
     assert relations(page) == {"As": "chosen", "Bs": "conflicts", "Cs": "could"}
 
 
+def test_hazards_stand_beside_the_map_and_link_to_their_lines(opened: Open, racing: Any) -> None:
+    page = opened([racing], width=1600)
+    box = part(page, ".hazards")
+    assert "1 certain" in box.text
+    assert "Fix: let threads 0-127 meet at a barrier between line 22 and line 23." in box.text
+    assert box.location["x"] > part(page, ".map").location["x"] + part(page, ".map").size["width"]
+    [link, *_] = parts(page, ".hazards .line-link")
+    link.click()
+    assert hash_of(page).endswith(f"line={link.text.removeprefix('line ')}")
+
+
+def test_the_overview_sorts_by_hazards_and_by_the_next_block(
+    opened: Open, entries: list[Any], racing: Any
+) -> None:
+    page = opened([*entries, racing])
+    by = {one.text: one for one in parts(page, "thead button")}
+    by["hazards"].click()
+    assert column(page, "hazards")[0] == "1 certain"
+    by["one more block"].click()
+    bytes_less = [one for one in column(page, "one more block") if one.endswith("bytes less")]
+    assert bytes_less
+    assert column(page, "one more block")[: len(bytes_less)] == bytes_less
+
+
+@pytest.mark.parametrize("width", [1280, 1600, 1920])
+def test_names_of_buffers_are_not_squeezed(opened: Open, entries: list[Any], width: int) -> None:
+    page = opened(entries, f"#kernel={ATTENTION}", width)
+    for one in parts(page, ".buffers tbody button"):
+        assert one.size["height"] < 40, one.text
+
+
 # Widths and colours --------------------------------------------------------------------------
 
 VIEWS = (
@@ -442,25 +488,28 @@ VIEWS = (
     f"#kernel={ATTENTION}&buffer=Ks",
     f"#kernel={ATTENTION}&line=88",
     "#kernel=mmha_decode_kernel (shared.dyn)&buffer=Ms",
+    "#kernel=kernel (shared.dyn)",
 )
 
 
-@pytest.mark.parametrize("width", [1280, 520, 360])
+@pytest.mark.parametrize("width", [1920, 1280, 520, 360])
 @pytest.mark.parametrize("view", VIEWS)
 def test_no_text_covers_another_and_nothing_is_too_wide(
-    opened: Open, entries: list[Any], view: str, width: int
+    opened: Open, entries: list[Any], racing: Any, view: str, width: int
 ) -> None:
-    page = opened(entries, view, width)
+    page = opened([*entries, racing], view, width)
     assert not is_scrolled_sideways(page)
     assert overlaps(page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_text_stands_out(opened: Open, entries: list[Any], view: str, scheme: str) -> None:
+def test_every_text_stands_out(
+    opened: Open, entries: list[Any], racing: Any, view: str, scheme: str
+) -> None:
     from selenium.webdriver import ActionChains
 
-    page = opened(entries, view)
+    page = opened([*entries, racing], view)
     theme(page, scheme)
     assert faint(page) == []
     if "kernel" in view:

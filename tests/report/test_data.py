@@ -142,7 +142,7 @@ def test_compare() -> None:
             "blocks_by_memory": 4,
             "block_bytes": 32 * KB,
             "threads": 1,
-            "registers": 33,
+            "registers": 25,
             "registers_from": "estimate",
             "stopped_by": ["shared memory"],
             "most_bytes_for_one_more": 32_512,

@@ -34,7 +34,9 @@ from tests.report.made import (
     printed,
 )
 
-CARRIED = Cause(Rule.LOOP_CARRIED, "rule 2: As: its bytes may be carried around")
+CARRIED = Cause(
+    Rule.LOOP_CARRIED, "rule 2: As: its bytes may be carried from one iteration to the next"
+)
 
 
 def test_one_pair_as_data() -> None:

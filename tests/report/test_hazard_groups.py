@@ -137,3 +137,19 @@ def test_a_function_that_is_to_be_declared_is_told_once() -> None:
 def test_kernels_of_one_file_are_told_apart() -> None:
     first, second = (linted("d/a.tir", RACE, kernel=name) for name in "kl")
     assert any(line.endswith(", of As: a:k, a:l") for line in told(first, second))
+
+
+def test_hazards_that_need_a_long_loop_stand_apart_and_name_it() -> None:
+    def long(hazard: Hazard, *loops: str) -> Hazard:
+        return replace(hazard, if_long=loops)
+
+    lines = told(
+        linted("a.tir", RACE, long(RACE, "k"), long(LATE, "i", "j")),
+        linted("b.tir", long(RACE, "k"), long(RACE, "m")),
+    )
+    headings = [line.partition("): ")[0] for line in lines if "): " in line]
+    assert headings == [
+        "race (certain, exit code 1",
+        "race (certain if the loop over k or m is long enough, exit code 1",
+        "missed-phase (certain if the loop over i and j is long enough, the compiler's",
+    ]

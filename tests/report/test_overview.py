@@ -53,6 +53,7 @@ def test_it_is_plain_data() -> None:
         "depth": 2,
         "is_end": False,
         "line": 15,
+        "place": " (line 15)",
         "touches": {"As": "read", "Bs": "read"},
     }
     assert [(band["begin"], band["end"], band["depth"]) for band in found["bands"]] == [
@@ -96,13 +97,17 @@ def test_blocks_are_those_of_the_architecture() -> None:
         "bytes": 64 * KB,
         "blocks": 2,
         "resident": 2,
-        "registers": "33 a thread, estimated before ptxas",
+        "registers": "25 a thread, estimated before ptxas",
         "fits": True,
+        "left": 101_376,
+        "one_more": "10,624 bytes less",
+        "one_more_bytes": 10_624,
     }
     given: Any = overview_entry(subject, OVERVIEW, compiled=240)
     given = given["policies"]["dataflow"]
     assert (given["blocks"], given["resident"]) == (4, 1)
     assert given["registers"] == "240 a thread, by ptxas"
+    assert (given["one_more"], given["one_more_bytes"]) == ("fewer registers", None)
     assert found["policies"]["dataflow"]["blocks"] == 4
     old: Any = overview_entry(subject, OVERVIEW, ARCHITECTURES["sm_75"])
     assert (old["arch"]["name"], old["side_by_side"]["blocks"]) == ("sm_75", 1)
@@ -115,10 +120,22 @@ def test_blocks_are_those_of_the_architecture() -> None:
     }
 
 
+def test_what_one_more_block_needs_is_all_that_stops_it() -> None:
+    def needs(threads: int, compiled: int) -> list[str]:
+        found: Any = overview_entry(launched(threads), OVERVIEW, compiled=compiled)
+        return [one["one_more"] for one in (found["side_by_side"], *found["policies"].values())]
+
+    assert needs(1024, 64)[0] == "fewer registers"
+    words = "10,624 bytes less and fewer threads and fewer registers"  # 1,536 threads at most
+    assert needs(1024, 21)[0] == words
+    assert needs(32, 32)[-1] == "256 bytes less"  # a fifth of 167,936, less 1,024
+
+
 def test_blocks_that_nobody_can_know_are_not_told() -> None:
     found: Any = overview_entry(launched(Var("n")), OVERVIEW)
     assert (found["threads"], found["side_by_side"]["blocks"]) == (None, None)
     assert found["side_by_side"]["fits"] is True
+    assert found["side_by_side"]["left"] is found["side_by_side"]["one_more"] is None
     unknown = plan(
         "outer", {A: 0}, {A: (0, 2)}, arena_expr=Var("n"), alignments=dict.fromkeys((A, B, C), 16)
     )

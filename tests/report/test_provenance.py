@@ -84,8 +84,7 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
             (
                 "packed by `best`, since packer 'tvm' fails here: no",
                 KEPT,
-                "1 blocks per SM on sm_80, 1 KB left to L1, by shared memory, threads and "
-                "registers",
+                "1 block per SM on sm_80, 1 KB left to L1, by shared memory, threads and registers",
             ),
         ),
     ],

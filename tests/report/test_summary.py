@@ -49,7 +49,7 @@ def row(outer: PolicyResult, applied: PolicyResult, name: str = "k", **more: obj
 
 FINE = row(result("outer", 3072, UNPROVED), result("dataflow", 2048, blocks=3))
 LARGER = row(result("outer", 1024, UNSOUND), result("dataflow", 2048), "larger")
-REFUTED = row(result("outer", 1024), result("dataflow", 1024, UNSOUND), "refuted")
+REFUTED = row(result("outer", 1024), result("dataflow", 1024, UNSOUND), "unsound")
 TOO_LARGE = row(result("outer", 4096, fits=False), result("dataflow", 4096, fits=False), "big")
 OPEN = row(result("outer", 1024), result("dataflow", 1024, UNPROVED, kept=True), "open")
 HOPED = row(
@@ -96,11 +96,11 @@ def test_the_gravest_concern_counts() -> None:
 def test_the_worst_are_told_with_the_reason_in_the_order_of_gravity() -> None:
     lines = [line.plain for line in worst_lines(ALL, titles_of(ALL), 120)]
     assert lines[1:-1] == [
-        "The worst 6 of 6 (refuted: 1, does not fit: 1, outer is refuted: 1, unproved: 1, "
+        "The worst 6 of 6 (unsound: 1, does not fit: 1, outer is unsound: 1, unproved: 1, "
         "perhaps smaller: 1, packing gap: 1):",
-        "  refuted: refuted: rule 2, A and B: overwritten",
+        "  unsound: unsound: rule 2, A and B: overwritten",
         "  does not fit: big: 4,096 bytes, at most 166,912 on sm_80",
-        "  outer is refuted: larger: rule 2, A and B: overwritten",
+        "  outer is unsound: larger: rule 2, A and B: overwritten",
         "  unproved: open: rule 2, A and B: overwritten",
         "  perhaps smaller: hoped: might do with 512",
         "  packing gap: loose: 24 bytes above the lower bound, proved smallest",
@@ -157,7 +157,7 @@ def test_a_row_for_each_kernel_with_the_columns_that_there_is_room_for() -> None
 
 def test_orders() -> None:
     first = {name: min(ALL, key=key).file.removeprefix("d/") for name, key in SORTS.items()}
-    assert first["verdict"] == "refuted.tir"
+    assert first["verdict"] == "unsound.tir"
     assert first["dataflow"] == first["outer"] == "big.tir"
     assert first["gap"] == "loose.tir"
     assert first["saved"] == "k.tir"

@@ -11,7 +11,7 @@ import pytest
 from scripts.nvcc import resources
 from smemreuse.results.residents import Registers, RegisterSource
 from smemreuse.targets.architectures import most_by_registers, most_registers
-from smemreuse.targets.registers import BESIDE, live_registers, registers_of
+from smemreuse.targets.registers import BESIDE, BESIDE_FEW, FEW, live_registers, registers_of
 from tests.advisor.dumps import kernel_of
 
 WIDE = 'X = T.alloc_buffer((64,), "float32", scope="local")\n'
@@ -25,6 +25,15 @@ def fill(name: str, value: str = "A[tx]") -> str:
 def test_locals_that_live_together_add_up() -> None:
     both = TWO + fill("X") + fill("Y") + "O[tx] = X[0] + Y[0]\n"
     assert live_registers(kernel_of(both)) == BESIDE + 128
+
+
+@pytest.mark.parametrize(
+    ("elements", "beside"), [(1, BESIDE_FEW), (FEW, BESIDE_FEW), (FEW + 1, BESIDE)]
+)
+def test_little_more_is_needed_beside_few(elements: int, beside: int) -> None:
+    local = f'X = T.alloc_buffer(({elements},), "float32", scope="local")\n'
+    used = f"for i in T.unroll({elements}):\n    X[i] = A[tx]\nO[tx] = X[0]\n"
+    assert live_registers(kernel_of(local + used)) == beside + elements
 
 
 def test_one_that_dies_gives_its_registers_to_what_is_made_of_it() -> None:

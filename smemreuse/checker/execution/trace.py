@@ -2,9 +2,9 @@
 
 All threads of a statement run at once (NumPy). Divergent arms run as agents, in turns, blocked by
 mbarriers as on the hardware. Conditions on the block index are settled one block at a time, for one
-block of each kind; conditions on data go both ways and are joined. Here is the control flow; what
-a statement does is in `statements`, and what that does to the shadow machine (`state`) in
-`accesses` and `synchronization`.
+block of each kind; conditions on data go both ways and are joined (`joined`). Here is the control
+flow; what a statement does is in `statements`, and what that does to the shadow machine (`state`)
+in `accesses` and `synchronization`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.budget import BUDGET, STEP
+from smemreuse.checker.budget import BUDGET
 from smemreuse.checker.errors import Stuck, Uncovered
+from smemreuse.checker.execution.joined import JoinedPaths
 from smemreuse.checker.execution.leaves import Leaf
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.statements import Statements
@@ -24,7 +25,6 @@ from smemreuse.checker.loops.iteration import Loops
 from smemreuse.checker.loops.loop_runs import LoopsOfBlock
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import BLOCKED, Agent, Steps
-from smemreuse.checker.machine.arms import ArmAccesses, conflict, filled_by_both
 from smemreuse.checker.machine.convergence import converges
 from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.state import State
@@ -46,13 +46,7 @@ from smemreuse.ir.kernel import (
     rounds_of,
 )
 from smemreuse.ir.labels import label
-from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.polled import Polled, waits_once_entered
-
-ROUNDS_ALIKE = 4
-"""Rounds of a loop of unknown length after which it should do the same each time."""
-
-MAX_ROUNDS = 8
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ class RunningArm:
     blocks: tuple[Block, ...]
 
 
-class Trace:
+class Trace(JoinedPaths):
     """One execution. `findings` are told what is wrong, and `block` is the block index, used only
     where control flow depends on it."""
 
@@ -288,60 +282,6 @@ class Trace:
         self._predicted.before(agent)
         self._predicted.join(agent, parts, branches)
 
-    def _either(self, stmt: If, agent: Agent) -> None:
-        """A condition on data: executes both arms from the same state, then joins the two
-        states."""
-        self._work.do(STEP + self._setting.layout.weight)
-        threads, before = agent.threads, self.state.copy()
-        self._loops.leave_open(stmt, agent)
-        divergent = self.values.varies(stmt.condition, threads)
-        self.findings.forked = True
-        around = agent.accesses
-        is_recorded = divergent or around is not None
-        once = is_recorded and len(np.unique(threads.ids)) == threads.count
-        arms = [
-            ArmAccesses(self._setting.layout, once, around=around) for _ in (stmt.then, stmt.orelse)
-        ]
-        with self._predicted.in_unknown_part(agent, divergent):
-            timestamps = agent.timestamps.copy()
-            agent.accesses = arms[0] if is_recorded else None
-            self._drive(self._run(stmt.then, agent))
-            agent.threads = threads
-            after_then, agent.timestamps, timestamps = (
-                self.state.become(before),
-                timestamps,
-                agent.timestamps,
-            )
-            agent.accesses = arms[1] if is_recorded else None
-            self._drive(self._run(stmt.orelse, agent))
-            agent.threads, agent.timestamps = threads, timestamps.joined(agent.timestamps)
-        agent.accesses = around
-        if around is not None:
-            around.add_branch(*arms)
-        self._predicted.skips(agent, stmt.then, stmt.orelse)
-        self._predicted.after_branch(stmt, agent)
-        if divergent:
-            self._report_arms(stmt, *arms)
-            self.values.mark_divergent(after_then, self.state)
-        self.state.become(after_then.joined(self.state))
-        for buffer, where, _ in filled_by_both(*arms) if divergent else ():
-            self.state.memory.fill(buffer, where)
-
-    def _report_arms(self, stmt: If, then: ArmAccesses, orelse: ArmAccesses) -> None:
-        """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
-        blocks = (stmt.then, stmt.orelse)
-        held = [self._setting.holders.read_in(block) for block in blocks]
-        arms = [
-            {buffer for buffer, _ in self._slice.kinds(block)} | read
-            for block, read in zip(blocks, held, strict=True)
-        ]
-        for one, partners in self._setting.layout.partners.items():
-            for two in partners:
-                if one not in arms[0] or two not in arms[1]:
-                    continue
-                if one in held[0] or two in held[1] or conflict(then, one, orelse, two):
-                    self.findings.arms(stmt, one, two)
-
     # Loops --------------------------------------------------------------------------------------
 
     def _for(self, stmt: For, agent: Agent) -> Steps:
@@ -424,64 +364,6 @@ class Trace:
         for store in self._slice.counters_set(stmt.body):
             self.values.store(store, agent.threads)
         yield from self._statements.poll(stmt, polled, agent)
-
-    def _repeat(self, stmt: For | While, condition: Expr, agent: Agent, threads: Threads) -> None:
-        """A loop of unknown length: joins iterations until a fixpoint. Raises `Uncovered` if there
-        is none after `MAX_ROUNDS`."""
-        self.findings.forked = True
-        self._loops.leave_open(stmt, agent)
-        divergent = self.values.varies(condition, threads)
-        if not divergent and self._slice.meets_in_blocks_alone(stmt):
-            if self._repeat_alike(stmt, agent, threads):
-                return
-        for round_number in range(MAX_ROUNDS):
-            self._work.do(STEP + self._setting.layout.weight)
-            before, timestamps = self.state.copy(), agent.timestamps.copy()
-            agent.threads = threads
-            with self._predicted.in_unknown_part(agent, divergent):
-                if isinstance(stmt, For):
-                    agent.timestamps.begin_round(stmt)
-                self._drive(self._run(stmt.body, agent))
-                agent.threads, agent.timestamps = threads, timestamps.joined(agent.timestamps)
-                self._statements.access(
-                    stmt, agent
-                )  # the condition is evaluated again; no barrier can precede it
-            if divergent:
-                self.values.mark_divergent(before, self.state)
-            merged = before.joined(self.state)
-            settled = round_number > 1 and merged.knows_what(before)
-            self.state.become(merged)
-            if settled:
-                self._predicted.skips_loop(agent, stmt)
-                return
-        raise Uncovered(f"`{label(stmt)}` did not settle")
-
-    def _repeat_alike(self, stmt: For | While, agent: Agent, threads: Threads) -> bool:
-        """Runs the first rounds one after the other, for all threads; returns whether the last ones
-        did the same. The loop may then be over before any of them.
-
-        Nothing is handed on but by barriers of the block, so what is ordered in rounds that follow
-        one another, or the next but one, is in all that lie further apart.
-        """
-        over, is_alike = (self.state.copy(), agent.timestamps.copy()), False
-        for round_number in range(ROUNDS_ALIKE):
-            self._work.do(STEP + self._setting.layout.weight)
-            before = self.state.copy()
-            agent.threads = threads
-            if isinstance(stmt, For):
-                agent.timestamps.begin_round(stmt)
-            self._drive(self._run(stmt.body, agent))
-            agent.threads = threads
-            self._statements.access(stmt, agent)
-            over = over[0].joined(self.state), over[1].joined(agent.timestamps)
-            is_alike = round_number > 1 and self.state.is_as_before(before)
-            if is_alike:
-                break
-        self.state.become(over[0])
-        agent.timestamps = over[1]
-        if is_alike:
-            self._predicted.skips_loop(agent, stmt)
-        return is_alike
 
 
 def _loads(expr: Expr) -> bool:

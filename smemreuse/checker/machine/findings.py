@@ -62,13 +62,12 @@ class Violations(Findings):
         owner = self._owner_at(buffer, byte)
         if not self._is_new(Rule.LOOP_CARRIED, buffer, owner, certain):
             return
-        reader, writer, culprit = (
-            self._describe(int(number))
-            for number in (traced.event, shadow.writer[byte], shadow.culprit[byte])
-        )
+        reader, culprit = map(self._describe, (traced.event, int(shadow.culprit[byte])))
+        number = int(shadow.writer[byte])
+        written = "written earlier" if number < 0 else f"written by {self._describe(number)}"
         name = self._layout.names[buffer]
         verb = "overwrote" if certain else "may have overwritten"
-        witness = f"{reader} reads byte {byte} of {name}, written by {writer}; {culprit} {verb} it"
+        witness = f"{reader} reads byte {byte} of {name}, {written}; {culprit} {verb} it"
         if not certain:
             numbers = (traced.event, int(shadow.writer[byte]), int(shadow.culprit[byte]))
             witness = self._declaring(witness, *numbers)
@@ -159,7 +158,7 @@ class Violations(Findings):
         return f"{why}; {witness}" if why else witness
 
     def _describe(self, number: int) -> str:
-        return "an earlier value" if number < 0 else str(self._events[number])
+        return "an earlier access" if number < 0 else str(self._events[number])
 
     def _owner_at(self, buffer: Buffer, byte: int) -> Buffer:
         at = self._layout.offsets[buffer] + byte

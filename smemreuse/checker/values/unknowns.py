@@ -13,8 +13,10 @@ import numpy as np
 
 from smemreuse.checker.errors import Infeasible
 from smemreuse.checker.slice import ProgramSlice
+from smemreuse.checker.values.attainable import is_any_number, is_attainable
 from smemreuse.checker.values.cases import LARGE, Case
-from smemreuse.checker.values.interned import MAX_NODES, InternedExpr, InternTable, replaced
+from smemreuse.checker.values.forms import SymbolicForms
+from smemreuse.checker.values.interned import InternedExpr, InternTable, replaced
 from smemreuse.checker.values.linear import ONE, combined, distance, linear
 from smemreuse.checker.values.quotients import (
     QUOTIENT,
@@ -24,8 +26,8 @@ from smemreuse.checker.values.quotients import (
     decided,
     difference,
 )
-from smemreuse.checker.values.symbols import Bindings, Key, Place, SymbolicValue
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var, literal
+from smemreuse.checker.values.symbols import Bindings, Key, SymbolicValue
+from smemreuse.ir.expr import Call, Const, Expr, Var, literal
 from smemreuse.ir.kernel import Buffer, For
 from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate
 from smemreuse.semantics.formulas import is_condition, negative, parts_of
@@ -48,9 +50,8 @@ Begin = int | InternedExpr
 """What the variable of a loop is in its first round: a number, or what data decide."""
 
 
-class Unknowns:
-    """The values assumed in a case. `varying` are variables and locals that may differ between
-    threads."""
+class Unknowns(SymbolicForms):
+    """The values assumed in a case."""
 
     def __init__(
         self,
@@ -60,14 +61,10 @@ class Unknowns:
         varying: set[Var | Buffer],
         interned: InternTable,
     ):
+        super().__init__(program_slice, state, varying, interned)
         self.case = case
-        self._state = state
-        self._varying = varying
-        self.interned = interned
         self.atoms = atoms_of(interned)
-        self._changing = program_slice.written | program_slice.escaped
-        self._turning, self._launched = program_slice.turning, program_slice.launched
-        self._even = True
+        self._launched = program_slice.launched
         self._counts_rounds = False
         self._uneven: list[np.ndarray] = []
         self._recurrences: dict[tuple[Key, Key], tuple[Recurrence, Recurrence] | None] = {}
@@ -77,81 +74,6 @@ class Unknowns:
         self._derived: dict[Key, Length] = {}
         self.settled: set[Expr] = set()
         """Conditions of which something follows from the length of the loop around them."""
-
-    # Expressions, written out -------------------------------------------------------------------
-
-    def written(self, expr: Expr, threads: Threads) -> SymbolicValue | None:
-        """An expression in terms of symbolic values; None if it depends on anything else."""
-        self._even = True
-        found = self.form(expr, threads)
-        is_short = found is not None and found.size <= MAX_NODES
-        return SymbolicValue(found, self._even) if found is not None and is_short else None
-
-    def stored(self, dtype: str, expr: Expr, threads: Threads) -> SymbolicValue | None:
-        """The symbolic value of an expression after it was stored as an element of type `dtype`."""
-        written = self.written(expr, threads)
-        if written is None:
-            return None
-        return SymbolicValue(self.interned.stored(dtype, written.form), written.even)
-
-    def form(self, expr: Expr, threads: Threads) -> InternedExpr | None:
-        """As `written`, however long it is."""
-        if isinstance(expr, Const):
-            return self.interned(expr)
-        leaves = self.interned.reading(expr).leaves
-        if leaves is None:
-            return None
-        found = []
-        for leaf in leaves:
-            one = (
-                self._variable(leaf, threads)
-                if isinstance(leaf, Var)
-                else self._load(leaf, threads)
-            )
-            if one is None:
-                return None
-            found.append(one)
-        return found[0] if leaves == (expr,) else self.interned.made(expr, tuple(found))
-
-    def _variable(self, var: Var, threads: Threads) -> InternedExpr | None:
-        value = threads.values.get(var)
-        if isinstance(value, int):
-            self._even &= var not in self._turning
-            return self.interned(literal(value, var.dtype))
-        if value is not None:
-            return None
-        if var in self._turning:  # set by a statement, by other threads perhaps to something else
-            return self._definition(var, threads)
-        return None if var in self._varying else self.interned(var)  # an argument, a block's index
-
-    def _definition(self, place: Place, threads: Threads) -> InternedExpr | None:
-        symbolic = self._state.memo.get(place, threads.ids)
-        if symbolic is None:
-            return None
-        self._even &= symbolic.even and isinstance(place, Var)
-        return symbolic.form
-
-    def _load(self, load: Load, threads: Threads) -> InternedExpr | None:
-        storage = load.buffer.storage
-        if load.predicate is not None or storage in self._changing:
-            return None
-        known = threads.load(load, threads)
-        if known is not None:
-            self._even = False  # it may be another one in the next round
-            one = literal(known, load.buffer.dtype) if isinstance(known, int) else None
-            return None if one is None else self.interned(one)
-        indices = []
-        for index in load.indices:
-            written = self.form(index, threads)
-            if written is None:
-                return None
-            indices.append(written)
-        if load.buffer.scope.startswith("local"):
-            if self.interned.whole(load.buffer) is None:
-                return None
-            at = self.interned.number(indices[0]) if len(indices) == 1 else None
-            return None if at is None else self._definition((storage, at), threads)
-        return self.interned.load(load, tuple(indices)) if load.buffer.scope == "global" else None
 
     @property
     def tells_anything(self) -> bool:
@@ -243,22 +165,14 @@ class Unknowns:
         return all(map(self.may_be_long, self.case.given))
 
     def may_be_long(self, key: Key) -> bool:
-        """Whether a length is large in this case, and there are data for which it is: a quotient of
-        a sum is any number, if what the kernel is given, and does not set, stands in it by
-        itself."""
-        is_assumed = key in self.case.given and self.case.is_length(key)
-        quotient = self.quotient(key) if is_assumed else None
-        return (
-            quotient is not None
-            and self.case.given[key] == LARGE
-            and any(
-                isinstance(atom, InternedExpr)
-                and isinstance(atom.expr, (Var, Load))
-                and atom.expr not in self._launched
-                and abs(factor) == 1
-                for atom, factor in quotient.dividend.items()
-            )
-        )
+        """Whether a length is large in this case, or is more than one round and cannot be large,
+        and there are data for which it is so."""
+        if key not in self.case.given or not self.case.is_length(key):
+            return False
+        rounds, quotient = self.case.given[key], self.quotient(key)
+        if quotient is not None and is_any_number(quotient, self._launched):
+            return rounds == LARGE
+        return rounds > 1 and is_attainable(key, rounds, self.interned, self._launched)
 
     @property
     def supposes_negative(self) -> bool:

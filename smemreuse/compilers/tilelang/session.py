@@ -30,20 +30,25 @@ from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import LoweredKernel
+from smemreuse.pipeline.options import PlanOptions
 from smemreuse.plugins import stamp
+from smemreuse.results.fitting import Fitting
 from smemreuse.results.mending import Mending
+from smemreuse.results.provenance import ObjectiveName
 from smemreuse.versions.merges import Merge, configured
 
 Pass: TypeAlias = Callable[[Any], Any]
 
-PLAN_FAILS = "the plan of its buffers is not proved with the mend in"
+PLAN_FAILS = "the plan of its buffers is not proved with the fix inserted"
 
 
 class _Lowering(threading.local):
     """What one thread's lowering has merged and not yet seen synchronized, which functions it has
-    left to TileLang, and what it has lowered that is not yet compiled."""
+    left to TileLang, and what it has lowered that is not yet compiled. `objective` is that of the
+    module which levers were pulled in, for its merge."""
 
     def __init__(self) -> None:
+        self.objective: ObjectiveName | None = None
         self.begin()
 
     def begin(self) -> None:
@@ -52,6 +57,13 @@ class _Lowering(threading.local):
         self.unmerged: dict[str, PlannedFunction] = {}
         self.left: set[str] = set()
         self.lowered: list[LoweredKernel] = []
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """That functions are to fit into `limit` bytes for each block; by default what the GPU has."""
+
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -74,9 +86,11 @@ class CachedFunction:
 class TileLangLog(SessionLog):
     """As above. A kernel that comes out of TileLang's cache was not lowered again and adds no plan:
     `cached` are the functions that came out of the one on disk, each once, and `reloaded` their
-    names. `mendings` are what came of mending each kernel, merged or not."""
+    names. `mendings` are what came of mending each kernel, merged or not, `fittings` what came of
+    fitting each function."""
 
     mendings: list[Mending] = field(default_factory=list)
+    fittings: list[Fitting] = field(default_factory=list)
     cached: list[CachedFunction] = field(default_factory=list)
 
     @property
@@ -87,6 +101,9 @@ class TileLangLog(SessionLog):
     def on_mended(self, mendings: Sequence[Mending]) -> None:
         self.mendings += mendings
 
+    def on_fitted(self, fitting: Fitting) -> None:
+        self.fittings.append(fitting)
+
     def on_reloaded(self, kernel: Any) -> None:
         found = CachedFunction(kernel.prim_func, kernel.target, dict(kernel.pass_configs or {}))
         if not any(found.same_as(known) for known in self.cached):
@@ -96,9 +113,11 @@ class TileLangLog(SessionLog):
 @dataclass(repr=False, eq=False)
 class TileLangSession(MergeSession):
     """One merge in force. With `mend` the hazards of kernels themselves are mended where that takes
-    no more than barriers, waits and fences."""
+    no more than barriers, waits and fences; with `fit` levers are pulled where a function does not
+    fit."""
 
     mend: bool = False
+    fit: FitRequest | None = None
     _lowering: _Lowering = field(default_factory=lambda: _Lowering(), repr=False)
 
     @property
@@ -111,6 +130,7 @@ class TileLangSession(MergeSession):
         """All that decides what this session makes of a kernel, beside the code."""
         checked = "unchecked" if self.unchecked else "strict" if self.strict else "checked"
         checked += "/mended" if self.mend else ""
+        checked += f"/{self.fit}" if self.fit else ""
         added = stamp()
         checked += f"/{added}" if added else ""
         return f"{self.policy}/{self.packer}/{self.objective}/{checked}"
@@ -126,7 +146,7 @@ class TileLangSession(MergeSession):
 
         def transform(mod: Any, ctx: Any) -> Any:
             self._lowering.begin()
-            begun, options = Begun.taken(), self.options
+            begun, options = Begun.taken(), self._fitted_options()
             if disable_reuse:
                 options = replace(options, objective="none")
             elif bool(ctx.config.get(VERSION.names.disable_sync, False)):
@@ -148,6 +168,19 @@ class TileLangSession(MergeSession):
         return tvm.transform.module_pass(
             transform, opt_level=0, name="smemreuse.MergeSharedMemoryAllocations"
         )
+
+    def _fitted_options(self) -> PlanOptions:
+        """The options, with the objective of what was fitted just before."""
+        objective, self._lowering.objective = self._lowering.objective, None
+        return replace(self.options, objective=objective) if objective else self.options
+
+    def note_fitting(self, fitting: Fitting, objective: ObjectiveName) -> None:
+        """Reports what came of fitting a function, whose plans are made for this objective."""
+        self._lowering.objective = objective
+        for observer in self.observers:
+            observer.on_fitted(fitting)
+        if not fitting.fits:
+            self.warn(f"smemreuse: {fitting.sentence}")
 
     def _merged(self, function: DeviceFunction, request: MergeRequest, stock_pass: Pass) -> Any:
         """The function under the plans to try first; whether they hold, `confirm` finds out."""

@@ -145,11 +145,7 @@ def buffer_about(kernel: Entry, one: Entry) -> str:
 
 def _statement(steps: Sequence[Entry], position: int) -> str:
     step = steps[position]
-    return f"{shortened(step['text'], 60, step['touches'])}{_at_line(step)}"
-
-
-def _at_line(one: Entry) -> str:
-    return f" (line {one['line']})" if one["line"] else ""
+    return f"{shortened(step['text'], 60, step['touches'])}{step['place']}"
 
 
 def _levels(kernel: Entry, plan: Entry, scale: float) -> Iterator[str]:
@@ -173,7 +169,7 @@ def _lanes(kernel: Entry, length: int) -> str:
     depth = 1 + max((band["depth"] for band in bands), default=-1)
     parts = []
     for band in bands:
-        text = f"{band['text']}{_at_line(band)}"
+        text = f"{band['text']}{band['place']}"
         about = escape(f"{band['kind']}: {text}")
         place = (
             f"left:{_percent(band['begin'] / length)}",

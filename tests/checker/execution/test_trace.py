@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.execution.trace import MAX_ROUNDS, ROUNDS_ALIKE
+from smemreuse.checker.execution.joined import MAX_ROUNDS, ROUNDS_ALIKE
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from tests.checker.small import (
     COPY_A,

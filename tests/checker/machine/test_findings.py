@@ -98,7 +98,7 @@ def test_a_race_names_both_statements(findings: Violations, rule: Rule, words: s
 def test_a_value_from_before_the_trace_has_no_statement(findings: Violations) -> None:
     race(findings, other=-1)
     (found,) = findings.found.values()
-    assert found.violation.witness.startswith("an earlier value on A")
+    assert found.violation.witness.startswith("an earlier access on A")
 
 
 def test_there_is_one_finding_for_a_rule_and_a_pair(findings: Violations) -> None:

@@ -1,7 +1,6 @@
 "use strict";
 
 const number = (value) => value.toLocaleString("en-US");
-const atLine = (value) => (value ? ` (line ${value})` : "");
 
 /** An element with text, never markup: names come from a dump. */
 function element(tag, text = "", attributes = {}) {

@@ -6,7 +6,9 @@ const SUMMARY = [
   { label: "gap", numeric: true },
   { label: "smallest" },
   { label: "verdict" },
+  { label: "left to the limit", numeric: true },
   { label: "blocks per SM", numeric: true },
+  { label: "one more block" },
 ];
 const BUFFERS = [{ label: "buffer" }, { label: "bytes", numeric: true }, { label: "offset", numeric: true }, { label: "live" }];
 
@@ -42,6 +44,7 @@ class KernelView {
     this.source = new Source(this.part(".source"), view, touches, on);
     this.listPlans();
     this.listBuffers();
+    this.listHazards();
     this.source.isAsked = false;
   }
 
@@ -79,12 +82,12 @@ class KernelView {
       const verdict = element("span", plan.verdict, { class: `verdict ${plan.verdict}` });
       const made = row(SUMMARY, [
         label, plan.arena ?? plan.arena_bytes, share(plan, plan.arena_bytes), plan.lower_bound_bytes, plan.gap,
-        plan.optimal ? "yes" : "no", verdict, residents(plan),
+        plan.optimal ? "yes" : "no", verdict, plan.left, residents(plan), plan.one_more,
       ]);
       this.plans.set(name, { row: made, radio });
       return made;
     });
-    const apart = ["side by side", before.arena ?? before.bytes, share(before, before.bytes), "", "", "", "", residents(before)];
+    const apart = ["side by side", before.arena ?? before.bytes, share(before, before.bytes), "", "", "", "", before.left, residents(before), before.one_more];
     const head = element("thead");
     head.append(row(SUMMARY, SUMMARY.map((one) => one.label), "th"));
     const body = element("tbody");
@@ -106,6 +109,36 @@ class KernelView {
       return item;
     });
     this.part(".findings").replaceChildren(...items);
+  }
+
+  /** What lint finds in the kernel, whatever is merged, beside the map; nothing where it was not asked. */
+  listHazards() {
+    const { lint, listing } = this.view;
+    const box = this.part(".hazards");
+    box.hidden = !lint;
+    if (!lint) return;
+    const text = (words, tag, attributes) => {
+      const made = element(tag, "", attributes);
+      made.append(linked(words, listing, this.on.use));
+      return made;
+    };
+    const hazard = (one) => {
+      const item = element("li", "", { class: one.accepted ? "about" : one.certain ? "certain" : "possible" });
+      item.append(text(`${one.text} [${one.finding}]`, "span"));
+      if (one.accepted) item.append(text(`Accepted: ${one.accepted}`, "div"));
+      else item.append(text(`Fix: ${one.fix}`, "div", { class: "about" }));
+      return item;
+    };
+    const list = element("ul");
+    list.append(...lint.hazards.map(hazard), ...lint.unknown.map((one) => text(`not followed: ${one}`, "li", { class: "possible" })));
+    const assumed = lint.assumptions.map((one) => text(`assumes that ${one}`, "li"));
+    const rests = element("ul", "", { class: "about" });
+    rests.append(element("li", lint.stage), ...assumed);
+    const head = element("h3", "Hazards: ");
+    head.append(element("span", lint.summary, { class: `gravity-${lint.gravity}` }));
+    const details = element("details", "", { class: "about" });
+    details.append(element("summary", "What lint counts and assumes"), rests);
+    box.replaceChildren(head, list, details);
   }
 
   listBuffers() {

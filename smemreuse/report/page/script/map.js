@@ -90,8 +90,8 @@ class MemoryMap {
     const shared = new Set(this.plan.shared.filter((one) => one.buffers.includes(buffer)).flatMap((one) => one.buffers));
     for (const [name, one] of this.rectangles) {
       const pair = pairs.get(name);
-      const conflicts = pair ? !pair.may_share : isTogether(spans.get(name)); // not every page has pairs
-      const relation = !buffer ? "" : name === buffer ? "chosen" : shared.has(name) ? "shares" : conflicts ? "conflicts" : pair ? "could" : "";
+      const conflicts = pair ? pair.forbidden_by !== "" : isTogether(spans.get(name)); // not every page has pairs
+      const relation = !buffer ? "" : name === buffer ? "chosen" : shared.has(name) ? "shares" : conflicts ? "conflicts" : pair?.may_share ? "could" : "";
       one.dataset.relation = relation;
       const label = one.querySelector("b");
       if (label) label.dataset.why = relation === "conflicts" ? `: ${pair?.forbidden_by ?? "live together"}` : "";
@@ -114,9 +114,9 @@ class MemoryMap {
     const peak = position === this.plan.peak.position ? ", the peak" : "";
     const marks = this.view.marks
       .filter((mark) => mark.position === position)
-      .map((mark) => `; before it ${mark.kind}: ${mark.text}${atLine(mark.line)}`);
+      .map((mark) => `; before it ${mark.kind}: ${mark.text}${mark.place}`);
     const where = element("span");
-    where.append(linked(atLine(step.line) + marks.join(""), listing, this.on.use));
+    where.append(linked(step.place + marks.join(""), listing, this.on.use));
     this.output.replaceChildren(
       element("span", `${position}: `), element("code", step.text), where,
       element("br"), element("span", `live here${peak}: ${names}; ${number(bytes)} bytes`),

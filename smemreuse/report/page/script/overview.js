@@ -14,12 +14,14 @@ const PLANNED = [
   { id: "saved", label: "saved", numeric: true, value: (one) => one.saved ?? -Infinity, cell: savedCell },
   { id: "gap", label: "gap", numeric: true, value: (one) => Number(one.gap.replace(",", "")) || 0, cell: (one) => one.gap },
   { id: "blocks", label: "blocks per SM", numeric: true, value: (one) => one.resident[1] ?? -1, cell: blocksCell },
+  { id: "more", label: "one more block", value: (one) => one.one_more_bytes ?? Infinity, cell: (one) => one.one_more },
+  { id: "hazards", label: "hazards", value: (one) => one.gravity ?? -1, cell: hazardsCell },
   { id: "buffers", label: "buffers", numeric: true, value: (one) => one.buffers, cell: (one) => one.buffers },
   { id: "verdict", label: "verdict", value: (one) => VERDICTS.indexOf(one.verdict), cell: (one) => element("span", one.verdict, { class: `verdict ${one.verdict}` }) },
 ];
 
 /** Columns whose largest come first when they are asked for. */
-const MOST_FIRST = new Set(["saved", "change"]);
+const MOST_FIRST = new Set(["saved", "change", "hazards"]);
 
 /** Of many kernels some may have no map; where all have, nothing is said of places. */
 const hasMap = (one) => one.map !== null;
@@ -52,13 +54,18 @@ function blocksCell(one) {
   return made;
 }
 
+function hazardsCell(one) {
+  return one.summary ? element("span", one.summary, { class: `gravity-${one.gravity}` }) : "";
+}
+
 /** All kernels as a table that is sorted and searched. */
 class Overview {
   constructor(rows, columns, totals) {
     this.sums = totals;
     this.rows = rows.map((one) => ({ ...one, text: [one.title, one.file, one.verdict ?? "", one.plan ?? "", ...one.names].join(" ").toLowerCase() }));
     const known = rows.some((one) => !one.arch_assumed);
-    this.columns = columns.filter((one) => one.id !== "blocks" || known);
+    const told = { blocks: known, more: known && rows.some((one) => one.one_more), hazards: rows.some((one) => one.summary) };
+    this.columns = columns.filter((one) => told[one.id] ?? true);
     this.section = copyOf("overview");
     this.part = (selector) => this.section.querySelector(selector);
     this.field = this.part("input");

@@ -29,8 +29,9 @@ function sharingOf(view, policy, name, useLine) {
     const other = pair.buffers.find((one) => one !== name);
     const does = shared.has(other) ? `; shares ${number(shared.get(other))} bytes under ${policy}` : "";
     const term = element("dt", `${other}: `);
-    const words = pair.may_share ? `✓ ${pair.words}` : `✗ ${pair.words}, ${pair.forbidden_by}`;
-    term.append(element("span", words, { class: pair.may_share ? "yes" : "no" }), does);
+    const [mark, kind] = pair.may_share ? ["✓", "yes"] : pair.forbidden_by ? ["✗", "no"] : ["?", "verdict"];
+    const words = [pair.words, pair.forbidden_by].filter(Boolean).join(", ");
+    term.append(element("span", `${mark} ${words}`, { class: kind }), does);
     list.append(term);
     if (!pair.may_share) items([...pair.reasons, ...pair.witnesses]);
     if (pair.may_share && pair.outer) item("dd", `outer keeps them apart: ${pair.outer}`);

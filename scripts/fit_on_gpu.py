@@ -1,0 +1,151 @@
+"""The best tile of kernels whose blocks are held to a limit, with and without levers.
+
+    python -m scripts.fit_on_gpu --out docs/results/fitting-h200.json --seconds 500
+    python -m scripts.fit_on_gpu --rehearse --sample 2      # compiles only: needs no GPU
+
+Every configuration of fixtures/spaces/limited.py is compiled under `merge(objective="fit")`. Those
+that fit as they are, merged by smemreuse, are what a tuner has without levers; the others fit by
+what was changed in them, and are compared bit for bit with themselves as they were written, which
+this GPU can launch. Several are compiled at a time; a lock gives the GPU to one of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+from scripts.apart import Worker, command_of, doing
+from scripts.results import about_gpu, options_of, write
+from scripts.spaces.compiling import COMPILED, compiled
+from scripts.spaces.launching import OK, Launcher, alone
+from scripts.spaces.team import COMPILING, WAITING, Job, chunks, run_all, start_device
+
+LIMIT = 101_376
+"""Bytes of a block on sm_86, 89 and 120."""
+DOES_NOT_FIT = "does not fit"
+
+
+def work(arch: str, limit: int, lock: str | None) -> Generator[Any, dict[str, Any], Any]:
+    """Compiles each job's configuration and launches it; with no `lock` it only compiles."""
+    from fixtures.spaces.limited import LIMITED
+
+    launcher = None
+    if lock is not None:
+        doing(WAITING)
+        launcher = Launcher()
+        with alone(Path(lock)):
+            start_device()
+    job = yield None
+    while True:
+        space = LIMITED[job["family"]]
+        arguments = {**space.shapes[job["shape"]], **job["config"]}
+        doing(COMPILING)
+        made = compiled(space, arguments, arch, limit)
+        found = made.found
+        if found["status"] == COMPILED and not found["fitting"]["fits"]:
+            found["status"] = DOES_NOT_FIT
+        is_changed = found["status"] == COMPILED and found["fitting"]["steps"]
+        if launcher is not None and found["status"] == COMPILED:
+            written = compiled(space, arguments, arch) if is_changed else None
+            doing(WAITING)
+            with alone(Path(lock or os.devnull)):
+                found |= launcher.launch(space, job["shape"], made.kernel, doing)
+                if written is not None and written.kernel is not None and found["status"] == OK:
+                    doing("comparing")
+                    found["written"] = launcher.launch(space, job["shape"], written.kernel, doing)
+                    if found["written"]["status"] == OK:
+                        pair = made.kernel, written.kernel
+                        found["same_bits"] = launcher.same_bits(space, job["shape"], *pair)
+            if launcher.broken:
+                return found
+        job = yield found
+
+
+def summary(family: str, shape: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The best tile without levers and with them, and how much faster the latter is."""
+    ok = [one for one in runs if one["status"] == OK]
+    plain = [one for one in ok if not one["fitting"]["steps"]]
+    changed = [one for one in ok if one["fitting"]["steps"]]
+    best = {
+        name: min(which, key=lambda one: float(one["median_us"]), default=None)
+        for name, which in (("without", plain), ("with", ok))
+    }
+    without, with_levers = best["without"], best["with"]
+    gain = without["median_us"] / with_levers["median_us"] if without and with_levers else None
+    return {
+        "family": family,
+        "shape": shape,
+        "fit_as_they_are": len(plain),
+        "fit_by_levers": len(changed),
+        "statuses": dict(Counter(one["status"] for one in runs)),
+        "not_same_bits": sum(one.get("same_bits") is False for one in changed),
+        "gain": None if gain is None else round(gain, 4),
+        **{
+            name: one and {"config": one["config"], "us": one["median_us"], **one["fitting"]}
+            for name, one in best.items()
+        },
+    }
+
+
+def parser() -> argparse.ArgumentParser:
+    found = options_of(__doc__, "out", "rehearse", "arch")
+    found.add_argument("--families", nargs="*", default=[], help="default: all")
+    found.add_argument("--jobs", type=int, help="workers at once (default: by processors)")
+    found.add_argument("--seconds", type=float, default=float("inf"), help="budget to begin in")
+    found.add_argument("--sample", type=int, help="only so many configurations of each shape")
+    found.add_argument("--limit", type=int, default=LIMIT, help="bytes of a block")
+    return found
+
+
+def main() -> int:
+    options = parser().parse_args()
+    started = time.monotonic()
+    from fixtures.spaces.limited import LIMITED
+
+    spaces = {name: LIMITED[name] for name in options.families or LIMITED}
+    order = chunks(spaces)
+    if options.sample:
+        order = [[job for job in jobs if job.index < options.sample] for jobs in order]
+    total = sum(map(len, order))
+    about: dict[str, Any] = {} if options.rehearse else about_gpu("fitting", tilelang=True)
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in spaces}
+
+    def document() -> Mapping[str, Any]:
+        rows = [
+            summary(name, next(iter(spaces[name].shapes)), runs) for name, runs in found.items()
+        ]
+        gains = [one["gain"] for one in rows if one["gain"]]
+        mean = math.exp(sum(map(math.log, gains)) / len(gains)) if gains else None
+        about_all = {"limit": options.limit, "geometric_mean": mean and round(mean, 4)}
+        return {**about, **about_all, "best": rows, "runs": found}
+
+    def note(job: Job, data: dict[str, Any]) -> None:
+        found[job.family].append({"config": dict(job.config), **data})
+        if sum(map(len, found.values())) % 40 == 0:
+            write(options.out, document())
+
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as log:
+        lock = None if options.rehearse else str(Path(folder) / "gpu.lock")
+        command = command_of(work, options.arch, options.limit, lock)
+        at_once = options.jobs or len(os.sched_getaffinity(0))
+        team = [Worker(command, log) for _ in range(min(at_once, len(order)))]
+        run_all(order, team, started + options.seconds, note)
+    write(options.out, document())
+    done = sum(map(len, found.values()))
+    for row in document()["best"]:
+        steps = "; ".join(row["with"]["steps"]) if row["with"] else ""
+        print(row["family"], row["statuses"], row["gain"], row["not_same_bits"], steps, flush=True)
+    print(f"{done} of {total} in {time.monotonic() - started:.0f} s")
+    return int(done < total)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

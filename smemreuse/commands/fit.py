@@ -1,0 +1,58 @@
+"""`smemreuse fit FILE...`: what would have to change for kernels to fit into a block's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import click
+
+from smemreuse.commands.batches import Batch, batch_options
+from smemreuse.commands.inputs import Source
+from smemreuse.commands.options import arch_option
+from smemreuse.commands.output import emit_answer, format_option
+from smemreuse.commands.subjects import subjects_of
+from smemreuse.commands.verb import Verb
+from smemreuse.errors import InputError
+from smemreuse.ir.kernel import DYNAMIC_SCOPE
+from smemreuse.report.fit import Fit, fit_data, fit_lines
+from smemreuse.report.titles import counted
+from smemreuse.targets.architectures import Architecture
+
+
+@click.command(cls=Verb)
+@batch_options(findings=False)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="BYTES",
+    help="The bytes that each block may have; default: what --arch has.",
+)
+@arch_option
+@format_option
+def fit(batch: Batch, limit: int | None, arch: Architecture | None) -> None:
+    """Say what would have to change for kernels to fit into the shared memory of a block.
+
+    FILE is a dump, a folder of dumps, or `-`. Of a kernel that takes more than --limit bytes, as
+    smemreuse merges it, fit names the fewest changes with which it fits: stages less of a loop, an
+    order of statements, a barrier between two buffers; and the bytes after each. Whether the
+    algorithm allows a change is for its author to know. Where no change that it knows is enough, it
+    names the buffers that are live together. `merge(objective="fit")` makes such changes itself.
+
+    The exit code is 1 if a kernel does not fit as it is.
+    """
+    wanted = limit or (arch.per_block if arch is not None else None)
+    if wanted is None:
+        raise InputError("give the bytes that a block may have: --limit BYTES or --arch SM")
+    found = batch.results(partial(fits_of, limit=wanted), "fitting", kept=True)
+    answer = {"kernels": map(fit_data, found), "options": {"limit": wanted}}
+    emit_answer(batch.output_format, "fit", fit_lines(found), answer)
+    large = sum(not one.fits for one in found)
+    takes = "takes" if large == 1 else "take"
+    batch.end([f"{counted(large, 'kernel')} {takes} more than {wanted:,} bytes"] if large else [])
+
+
+def fits_of(source: Source, *, limit: int) -> tuple[Sequence[Fit], Sequence[str]]:
+    """What it takes of the kernels of an input."""
+    found = [one for one in subjects_of(source) if one.has_buffers or one.scope == DYNAMIC_SCOPE]
+    return [Fit.of(one, limit) for one in found if one.has_buffers], ()

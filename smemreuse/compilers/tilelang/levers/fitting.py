@@ -1,0 +1,181 @@
+"""Finds the cheapest levers that make a function's kernels fit, by lowering it with them.
+
+A function that fits as it is stays so. Else combinations of levers are lowered, the cheapest first,
+as far as it takes to know what their blocks need. The first that fits is taken in which lint finds
+no more than in the function itself. The advisor's model says what it should cost, and does not
+choose: it was held against kernels with stages alone, and of 30 pairs on an H200 its choice was the
+slower one in 16, by up to 2.3 times (docs/results/fitting-h200.json).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from smemreuse.advisor.model import estimate
+from smemreuse.compilers.outcomes import error_line
+from smemreuse.compilers.tilelang.advice import tensor_bytes
+from smemreuse.compilers.tilelang.estimate import LoweringPlace, LoweringRequest
+from smemreuse.compilers.tilelang.levers.rewrites import Setting, direct_stores, fewer_stages
+from smemreuse.compilers.tilelang.sizing import SizedKernel, sized_kernels
+from smemreuse.errors import PlanError
+from smemreuse.ir.kernel import DYNAMIC_SCOPE
+from smemreuse.linter import lint
+from smemreuse.pipeline.options import checked_options
+from smemreuse.results.fitting import Fitting, FittingStep
+from smemreuse.results.provenance import ObjectiveName
+from smemreuse.targets.cards import card_for
+
+MOST_TRIED = 16
+"""Combinations of levers that are lowered for one function."""
+
+MOST_LISTED, MOST_NAMED = 1 << 12, 4
+
+Settings = tuple[Setting, ...]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What is lowered instead of a function, the objective that its plans are made for, and what
+    came of it."""
+
+    func: Any
+    objective: ObjectiveName
+    fitting: Fitting
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A combination of levers, and what the kernels are with it."""
+
+    settings: Settings
+    func: Any
+    kernels: Sequence[SizedKernel]
+
+    @property
+    def bytes(self) -> int:
+        return max((one.bytes for one in self.kernels), default=0)
+
+    @property
+    def cost(self) -> float:
+        return sum(one.cost for one in self.settings)
+
+    @cached_property
+    def hazards(self) -> Counter[tuple[str, bool]]:
+        """What lint finds of the kernels, and what it cannot follow."""
+        reports = [lint(one.kernel) for one in self.kernels]
+        found = Counter((str(one.kind), one.certain) for each in reports for one in each.hazards)
+        found.update(("unknown", False) for each in reports if each.unknown)
+        return found
+
+
+@dataclass(frozen=True)
+class FunctionFitting:
+    """A function to be fitted into `limit` bytes for each block, on the GPU of `place`."""
+
+    name: str
+    func: Any
+    place: LoweringPlace
+    limit: int
+    pass_configs: Mapping[str, Any]
+
+    def result(self) -> Fitted:
+        """The function to be lowered instead, and what came of it; the function itself where it
+        fits or nothing makes it fit. Raises what TileLang raises for one that it cannot lower."""
+        first = self._tried(())
+        found = Fitting(self.name, self.limit, first.bytes)
+        if found.fits:
+            usual = replace(found, before=self._tried((), "speed").bytes)
+            return Fitted(self.func, *(("speed", usual) if usual.fits else ("bytes", found)))
+        fitting, refused, tried = self._fitting()
+        before = self._time(first)
+        for best in sorted(fitting, key=lambda one: one.cost):
+            if best.hazards - first.hazards:
+                continue  # lint finds more than in the function itself
+            after = self._time(best)
+            slowdown = after / before if after and before else None
+            steps = tuple(self._steps(best))
+            found = replace(found, steps=steps, slowdown=slowdown, tried=tried)
+            return Fitted(best.func, "bytes", found)
+        why = self._why(first, fitting, refused)
+        return Fitted(self.func, "bytes", replace(found, tried=tried, why=why))
+
+    # Combinations -------------------------------------------------------------------------------
+
+    def _combinations(self) -> list[Settings]:
+        """At most one setting of each loop, and each store, the cheapest combinations first."""
+        choices = [[None, *each] for each in fewer_stages(self.func)]
+        choices += [[None, one] for one in direct_stores(self.func)]
+        products = itertools.islice(itertools.product(*choices), MOST_LISTED)
+        found = [tuple(one for one in chosen if one is not None) for chosen in products]
+        found.sort(key=lambda each: (sum(one.cost for one in each), len(each)))
+        return [each for each in found if each]
+
+    def _fitting(self) -> tuple[list[_Trial], list[str], int]:
+        """The combinations that fit, what TileLang said of those that it cannot lower, and how many
+        were tried. What has more levers than one that fits is not tried."""
+        found: list[_Trial] = []
+        refused: list[str] = []
+        tried = 0
+        for settings in self._combinations():
+            if tried == MOST_TRIED:
+                break
+            if any(set(one.settings) <= set(settings) for one in found):
+                continue
+            tried += 1
+            try:
+                trial = self._tried(settings)
+            except Exception as error:  # TileLang raises of all kinds; each is kept with its words
+                refused.append(error_line(error))
+                continue
+            if trial.bytes <= self.limit:
+                found.append(trial)
+        return found, refused, tried
+
+    def _tried(self, settings: Settings, objective: ObjectiveName = "bytes") -> _Trial:
+        func = self.func
+        for one in settings:
+            func = one.rewrite(func)
+        options = checked_options("dataflow", "best", objective)
+        place = replace(self.place, arch=replace(self.place.arch, per_block=self.limit))
+        request = LoweringRequest(func, place, options, pass_configs=self.pass_configs)
+        return _Trial(settings, func, sized_kernels(func, request))
+
+    def _steps(self, best: _Trial) -> Iterator[FittingStep]:
+        """Each lever, and the bytes with it and those before it."""
+        for count, one in enumerate(best.settings, 1):
+            settings = best.settings[:count]
+            after = best.bytes if settings == best.settings else self._tried(settings).bytes
+            yield FittingStep(one.lever, after)
+
+    # What they are worth ------------------------------------------------------------------------
+
+    def _time(self, trial: _Trial) -> float | None:
+        """Seconds of all kernels by the advisor's model; None where it gives none, as for what
+        does not launch."""
+        if trial.bytes > self.place.arch.per_block:
+            return None
+        card, tensors = card_for(self.place.arch.name, None), tensor_bytes(self.func)
+        try:
+            return sum(
+                estimate(one.kernel, card, one.bytes, tensors).seconds for one in trial.kernels
+            )
+        except PlanError:
+            return None
+
+    def _why(self, first: _Trial, fitting: Sequence[_Trial], refused: Sequence[str]) -> str:
+        if fitting:
+            return "lint finds more hazards in all that fits than in the function itself"
+        largest = max(first.kernels, key=lambda one: one.bytes)
+        buffers = sorted(
+            (one for one in largest.kernel.allocations(DYNAMIC_SCOPE) if one.size),
+            key=lambda one: -(one.size or 0),
+        )
+        peak = ", ".join(f"{one.name} ({one.size:,})" for one in buffers[:MOST_NAMED])
+        more = f"; TileLang cannot lower {len(refused)} of the changes" if refused else ""
+        levers = "fewer stages, later loads and direct stores"
+        return f"{levers} are not enough; its largest buffers are {peak}{more}"

@@ -1,0 +1,125 @@
+"""Tile operations in TileLang's IR before it is lowered: which buffers each reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from smemreuse.compilers.tilelang.visitor import TIR, tirx
+
+COPY, REGION = "tl.tileop.copy", ("tl.region", "tl.tileop.region")
+_WRITE = 2
+
+PURE = 1
+"""TVM's `CallEffectKind` of operations that neither read nor change state; 0 only annotates."""
+
+
+def name_of(call: Any) -> str:
+    """The name of an operation; empty for what has none."""
+    return str(getattr(getattr(call, "op", None), "name", ""))
+
+
+def copied(stmt: Any) -> tuple[Any, Any] | None:
+    """Source and target, as regions, of a statement that copies a tile."""
+    call = getattr(stmt, "value", None) if isinstance(stmt, tirx.Evaluate) else None
+    if call is None or name_of(call) != COPY or len(call.args) < 2:
+        return None
+    regions = call.args[0], call.args[1]
+    return regions if all(name_of(one) in REGION for one in regions) else None
+
+
+def buffer_of(region: Any) -> Any:
+    """The buffer of a region."""
+    return region.args[0].buffer
+
+
+def is_whole(region: Any) -> bool:
+    """Whether a region is all of its buffer."""
+    load, extents = region.args[0], list(region.args[2:])
+    shape = list(load.buffer.shape)[-len(extents) :] if extents else []
+    starts = all(_number(index) == 0 for index in load.indices)
+    whole = [_number(one) for one in extents] == [_number(one) for one in shape]
+    return starts and whole and len(extents) == len(load.buffer.shape)
+
+
+def _number(expr: Any) -> int | None:
+    return int(expr) if isinstance(expr, tirx.IntImm) else None
+
+
+def touched(stmt: Any) -> tuple[set[Any], set[Any]]:
+    """The buffers that a statement, with all inside, may read and may write."""
+    reads: set[Any] = set()
+    writes: set[Any] = set()
+
+    def look(node: Any) -> None:
+        if isinstance(node, tirx.BufferLoad):
+            reads.add(node.buffer)
+        elif isinstance(node, tirx.BufferStore):
+            writes.add(node.buffer)
+        elif isinstance(node, tirx.Call) and name_of(node) in REGION:
+            mask = _number(node.args[1])
+            if mask is None or mask & _WRITE:
+                writes.add(buffer_of(node))
+
+    tirx.stmt_functor.post_order_visit(stmt, look)
+    return reads, writes
+
+
+def is_plain(stmt: Any) -> bool:
+    """Whether all that a statement does to memory are stores, loads and tile operations: all else
+    in it is arithmetic."""
+    plain = True
+
+    def look(node: Any) -> None:
+        nonlocal plain
+        if isinstance(node, tirx.Call) and name_of(node) not in REGION:
+            plain &= name_of(node).startswith("tl.tileop.") or _is_pure(node)
+
+    tirx.stmt_functor.post_order_visit(stmt, look)
+    return plain
+
+
+def _is_pure(call: Any) -> bool:
+    kind = call.op.get_attr("TCallEffectKind") if hasattr(call.op, "get_attr") else None
+    return kind is not None and int(kind) <= PURE
+
+
+def sequences(body: Any) -> Iterator[Sequence[Any]]:
+    """The statements of each sequence, innermost ones first."""
+    found: list[Sequence[Any]] = []
+
+    def look(node: Any) -> None:
+        if isinstance(node, tirx.SeqStmt):
+            found.append(list(node.seq))
+
+    tirx.stmt_functor.post_order_visit(body, look)
+    yield from found
+
+
+def with_sequences(func: Any, rewritten: Callable[[list[Any]], list[Any] | None]) -> Any:
+    """The function with other sequences, where `rewritten` gives one."""
+
+    def change(node: Any) -> Any:
+        found = rewritten(list(node.seq))
+        if found is None:
+            return None
+        return found[0] if len(found) == 1 else tirx.SeqStmt(found)
+
+    return func.with_body(
+        tirx.stmt_functor.ir_transform(func.body, None, change, [f"{TIR}.SeqStmt"])
+    )
+
+
+def uses_of(func: Any, buffer: Any) -> int:
+    """How often a function names a buffer."""
+    count = 0
+
+    def look(node: Any) -> None:
+        nonlocal count
+        if isinstance(node, (tirx.BufferLoad, tirx.BufferStore)) and node.buffer.same_as(buffer):
+            count += 1
+        if isinstance(node, tirx.Var) and node.same_as(buffer.data):
+            count += 1
+
+    tirx.stmt_functor.post_order_visit(func.body, look)
+    return count

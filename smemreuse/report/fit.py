@@ -1,0 +1,105 @@
+"""What it takes that kernels fit into a number of bytes for each block, for people and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from smemreuse.explainer.headroom import within_limit
+from smemreuse.report.data import Data, Subject
+from smemreuse.report.headroom import MOST_LIVE, place
+from smemreuse.report.titles import counted
+from smemreuse.results.serialized import picked
+
+
+@dataclass(frozen=True)
+class FitStep:
+    """A change, and the bytes of a block with it and those before it."""
+
+    kind: str
+    buffers: tuple[str, ...]
+    condition: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One kernel's buffers of one scope: the bytes that each block takes, and what would have to
+    change. `peak` are the buffers that are live together at `at`, where nothing is known to help."""
+
+    file: str
+    name: str
+    scope: str
+    limit: int
+    bytes: int | None
+    steps: tuple[FitStep, ...]
+    peak: tuple[tuple[str, int], ...]
+    at: str
+    why: str
+
+    @staticmethod
+    def of(subject: Subject, limit: int) -> Fit:
+        """What it takes of one kernel."""
+        found = within_limit(subject.kernel, subject.scope, limit)
+        steps = zip(found.steps, found.bytes_after, strict=True)
+        return Fit(
+            subject.file,
+            subject.kernel.name,
+            subject.scope,
+            limit,
+            found.bytes,
+            tuple(FitStep(str(one.kind), one.buffers, one.condition, size) for one, size in steps),
+            tuple((one.name, one.bytes) for one in found.live),
+            place(found.step) if found.step is not None else "",
+            found.why,
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits as it is."""
+        return self.bytes is not None and self.bytes <= self.limit
+
+    @property
+    def after(self) -> int | None:
+        """The bytes of a block with all changes."""
+        return self.steps[-1].bytes if self.steps else self.bytes
+
+
+def fit_lines(found: Sequence[Fit]) -> Iterator[Text]:
+    """A line for each kernel that does not fit, and one for each change; then the counts."""
+    for one in found:
+        if not one.fits:
+            yield from _lines(one)
+    fitting = sum(one.fits for one in found)
+    changed = sum(bool(one.steps) for one in found)
+    limit = f"{found[0].limit:,} bytes for each block" if found else ""
+    if found:
+        yield Text(
+            f"{counted(len(found), 'kernel')}, {limit}: {fitting} fit as smemreuse merges them, "
+            f"{changed} would with changes, {len(found) - fitting - changed} would not"
+        )
+
+
+def _lines(one: Fit) -> Iterator[Text]:
+    taken = "a size that only the launch knows" if one.bytes is None else f"{one.bytes:,} bytes"
+    yield Text(f"{one.file}: {one.name} ({one.scope}) takes {taken}", style="bold")
+    for number, step in enumerate(one.steps, 1):
+        yield Text(f"  {number}. {step.bytes:,} bytes {step.condition}")
+    if one.why:
+        peak = ", ".join(f"{name} ({size:,})" for name, size in one.peak[:MOST_LIVE])
+        rest = f" and {len(one.peak) - MOST_LIVE} more" if one.peak[MOST_LIVE:] else ""
+        live = f"; live together at {one.at}: {peak}{rest}" if one.peak else ""
+        yield Text(f"  {one.why}{live}")
+
+
+def fit_data(one: Fit) -> Data:
+    """One of the `kernels` of `smemreuse.fit/1`."""
+    return {
+        **picked(one, "file name scope bytes fits after"),
+        "steps": [picked(step, "kind buffers condition bytes") for step in one.steps],
+        "peak": [{"name": name, "bytes": size} for name, size in one.peak],
+        "at": one.at or None,
+        "why": one.why or None,
+    }

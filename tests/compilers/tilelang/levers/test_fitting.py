@@ -1,0 +1,80 @@
+"""`merge(objective="fit")`: a function that does not fit is changed until it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tilelang
+from tilelang import tvm
+
+import smemreuse.tilelang
+from smemreuse.errors import PlanError
+from smemreuse.results.fitting import LeverKind
+from tests.compilers.tilelang.levers.kernels import gemm
+
+pytestmark = pytest.mark.tilelang
+
+
+def fitted(func: Any, arch: str = "sm_90a", **options: Any) -> smemreuse.tilelang.Session:
+    target = tvm.target.Target({"kind": "cuda", "arch": arch})
+    with smemreuse.tilelang.merge(objective="fit", **options) as session, target:
+        tilelang.lower(func, target=target)
+    return session
+
+
+def taken(session: smemreuse.tilelang.Session) -> int:
+    (kernel,) = session.kernels
+    return kernel.footprint().bytes_after or 0
+
+
+def test_what_fits_stays_as_it_is() -> None:
+    session = fitted(gemm(3))
+    (found,) = session.fittings
+    assert (found.fits, found.steps, found.tried) == (True, (), 0)
+    assert taken(session) == found.before
+    with smemreuse.tilelang.merge() as usual, tvm.target.Target({"kind": "cuda", "arch": "sm_90a"}):
+        tilelang.lower(gemm(3), target=tvm.target.Target({"kind": "cuda", "arch": "sm_90a"}))
+    assert taken(usual) == taken(session)
+
+
+@pytest.mark.parametrize("options", [{"limit": 101_376}, {"arch": "sm_120"}])
+def test_what_does_not_fit_is_changed_until_it_does(options: dict[str, Any]) -> None:
+    session = fitted(gemm(3), **options)
+    (found,) = session.fittings
+    assert found.before > 101_376 >= found.after == taken(session)
+    assert found.steps
+    assert found.limit == 101_376
+    assert {str(one.lever.kind) for one in found.steps} & {"stages", "later-loads"}
+    assert f"({found.after:,})" in found.sentence
+
+
+def test_a_tile_of_the_epilogue_is_left_out_where_that_is_enough() -> None:
+    """Nothing else is as cheap: the tile alone is what does not fit."""
+    session = fitted(gemm(1, through="float16"), limit=49_152 - 1024)
+    (found,) = session.fittings
+    kinds = [one.lever.kind for one in found.steps]
+    assert found.fits
+    assert LeverKind.LATER_LOADS in kinds or LeverKind.DIRECT_STORE in kinds
+
+
+def test_where_nothing_helps_the_largest_buffers_are_named() -> None:
+    with pytest.warns(RuntimeWarning, match="are not enough; its largest buffers are"):
+        session = fitted(gemm(2), limit=8_192)
+    (found,) = session.fittings
+    assert (found.fits, found.steps) == (False, ())
+    assert found.tried > 0
+    assert "a (" in found.why
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"limit": 1}, 'goes with objective "fit"'),
+        ({"objective": "fit", "limit": 0}, "above 0"),
+        ({"objective": "fit", "arch": "sm_9000"}, "sm_9000"),
+    ],
+)
+def test_options_that_do_not_go_together(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(PlanError, match=said), smemreuse.tilelang.merge(**options):
+        pass
