@@ -26,6 +26,7 @@ from scripts.benchmarks.timing import measure
 from scripts.benchmarks.variants import Variant
 from scripts.harness import launch, ratio
 from scripts.results import ARCH, about_gpu, options_of, write
+from smemreuse.reproduce.cuda import DELAY, with_definitions
 
 LAUNCHES = 20
 LAUNCHING = "launching"
@@ -83,10 +84,10 @@ def delayed(source: str) -> str:
         return source
     loop = loops[-1]
     first = "blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0"
-    late = f"(((int)threadIdx.x) >> 5) == {LATE_WARP} && {loop[1]} == {LATE_ROUND}"
-    spin = f"for (long long from = clock64(); clock64() - from < {CYCLES};) {{ }}"
+    threads = f"{32 * LATE_WARP}, {32 * LATE_WARP + 32}"
+    call = f"{DELAY}({threads}, {CYCLES}, {first} && {loop[1]} == {LATE_ROUND});"
     at = loop.end()
-    return f"{source[:at]}if ({first} && {late}) {{ {spin} }}\n{source[at:]}"
+    return with_definitions(f"{source[:at]}{call}\n{source[at:]}")
 
 
 def compiled(name: str, config: Mapping[str, Any], mend: bool, late: bool) -> tuple[Any, Found]:

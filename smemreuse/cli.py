@@ -31,7 +31,7 @@ SECTIONS = {
         "run": "Run a TileLang SCRIPT, and say what shared memory its kernels take.",
     },
     "Show": {
-        "reproduce": "Make the findings of lint show on a GPU, and write a report on each.",
+        "reproduce": "Make lint's findings show on a GPU, and write a report on each.",
     },
     "Advise": {
         "fit": "Say what would have to change for kernels to fit into a block's memory.",

@@ -94,7 +94,7 @@ def lint(
     FILE is a dump, a folder of dumps, or `-`. A certain hazard gives exit code 1 unless it is
     surely the compiler's (--fail-on changes that); an input without a kernel also does. A file that
     cannot be read gives exit code 2; lint still reads the others. lint names what it could not
-    follow, which gives exit code 1 with --strict alone.
+    follow, which gives exit code 1 with --strict alone. reproduce makes certain ones show on a GPU.
 
     --fix inserts proxy fences, waits and barriers, and changes nothing else. It names each on
     stderr. The report is then of the kernels as written to --output.

@@ -16,7 +16,7 @@ import click
 
 from smemreuse import plugins
 from smemreuse._version import __version__
-from smemreuse.commands.output import emit_answer, force_option, format_option
+from smemreuse.commands.output import emit_answer, force_option, format_option, json_text
 from smemreuse.commands.script import check_script, execute
 from smemreuse.commands.taking_part import CACHE, NO_CACHES
 from smemreuse.commands.verb import Verb, end_with_finding, grouped, say
@@ -33,7 +33,7 @@ from smemreuse.report.reproductions import (
 )
 from smemreuse.report.tables import console
 from smemreuse.report.titles import counted, numbered
-from smemreuse.reproduce.cases import Case
+from smemreuse.reproduce.cases import ReproductionCase
 from smemreuse.reproduce.running import Launching
 from smemreuse.results.accepted import Acceptances
 from smemreuse.results.hazards import LintReport
@@ -65,9 +65,7 @@ class Wanted:
         return path.absolute()
 
 
-@click.command(
-    cls=Verb, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
+@click.command(cls=Verb, context_settings={"ignore_unknown_options": True})
 @click.argument("file", type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.option(
@@ -103,7 +101,7 @@ class Wanted:
     default=4,
     show_default=True,
     metavar="N",
-    help="How many findings are compiled and launched at a time.",
+    help="How many variants are compiled and launched at a time, each in a process of its own.",
 )
 @click.option("--lower-only", is_flag=True, help="Write the files, and launch nothing.")
 @click.option(
@@ -118,18 +116,18 @@ def reproduce(
     args: tuple[str, ...],
     wanted: Wanted,
     launching: Launching,
-    jobs: int,
     lower_only: bool,
     arch: str | None,
     output_format: str,
 ) -> None:
-    """Make the findings of lint show on a GPU, and write a report on each.
+    """Make lint's findings show on a GPU, and write a report on each.
 
     FILE is a TileLang script, which runs as `python FILE ARGS` does, or a dump, which is never
-    executed. Of each kernel that the script compiles, each certain finding is made to show: the
-    threads that its witness names are made late at the statement of the witness, by lines put into
-    the kernel's own CUDA, and nothing else changes. The kernel is launched so, as it is, and with
-    its fixes, on the same random inputs, each in a process of its own.
+    executed. Options of the script that reproduce has itself stand behind `--`. Of each kernel that
+    the script compiles, each certain finding is made to show: the threads that its witness names
+    are made late at the statement of the witness, by lines put into the kernel's own CUDA, and
+    nothing else changes. The kernel is launched so, as it is, and with its fixes, on the same
+    random inputs, each in a process of its own.
 
     DIR gets for each finding a report in Markdown and a Python file that needs TileLang and PyTorch
     alone, and reproduce.json. Without a GPU, and of a dump, the reports say `not run`. A certain
@@ -143,24 +141,18 @@ def reproduce(
         found = [*_of_dump(dump, wanted)]
         _write(found, folder)
     else:
-        found = _of_script(file, args, wanted, launching, _Run(folder, jobs, lower_only, arch))
+        found = _of_script(file, args, wanted, launching, _Run(folder, lower_only, arch))
     if wanted.finding is not None and not found:
         raise InputError(f"there is no certain finding {wanted.finding}", file=file)
-    emit_answer(
-        output_format,
-        "reproduce",
-        [reproduction_table(console(), found)] if found else [],
-        _content(file, found),
-    )
+    content = {"file": file, "findings": [*map(reproduction_data, found)]}
+    (folder / "reproduce.json").write_text(json_text("reproduce", **content))
+    tables = [reproduction_table(console(), found)] if found else []
+    emit_answer(output_format, "reproduce", tables, content)
     if found:
         shown = sum(one.shown.is_shown for one in found)
         what = counted(len(found), "certain finding")
         end_with_finding([f"{what}, of which {shown} were shown on this machine"])
     say("no certain finding")
-
-
-def _content(file: str, found: Sequence[Reproduction]) -> dict[str, object]:
-    return {"file": file, "findings": [*map(reproduction_data, found)]}
 
 
 def _write(found: Sequence[Reproduction], folder: Path) -> None:
@@ -218,7 +210,6 @@ def _of_dump(dump: Dump, wanted: Wanted) -> Iterator[Reproduction]:
 @dataclass(frozen=True)
 class _Run:
     folder: Path
-    jobs: int
     lower_only: bool
     arch: str | None
 
@@ -237,11 +228,9 @@ def _of_script(
 def _reproduced(
     file: str, args: Sequence[str], wanted: Wanted, launching: Launching, run: _Run
 ) -> list[Reproduction]:
-    import torch
+    from smemreuse.compilers.tilelang.reproducing import collecting, environment, has_gpu
 
-    from smemreuse.compilers.tilelang.reproducing import collecting, environment
-
-    why = ONLY_WRITTEN if run.lower_only else "" if torch.cuda.is_available() else NO_GPU
+    why = ONLY_WRITTEN if run.lower_only else "" if has_gpu() else NO_GPU
     with collecting(lower_only=bool(why), arch=run.arch) as compiled:
         end = execute(file, args)
     if not compiled:
@@ -259,19 +248,20 @@ def _reproduced(
         for at in _certain(report, acceptances, file, wanted.finding):
             identity = report.identities(file)[at]
             about = environment(launch.made)
-            case = Case(file, launch, report.hazards[at], identity, launching, about)
+            several = sum(one.certain for one in report.hazards) > 1
+            case = ReproductionCase(
+                file, launch, report.hazards[at], identity, launching, about, several
+            )
             cases.append(case)
             names.append(f"{title.replace(' #', '-')}-{identity.short}")
-    for case in track(cases, "lowering"):
-        case.prepare()
     one = partial(_one, folder=run.folder, why=why)
-    with ThreadPoolExecutor(run.jobs) as pool:
+    with ThreadPoolExecutor(max(len(cases), 1)) as pool:
         found = [*track([*pool.map(one, cases, names)], "launching")]
     _write(found, run.folder)
     return found
 
 
-def _one(case: Case, name: str, *, folder: Path, why: str) -> Reproduction:
+def _one(case: ReproductionCase, name: str, *, folder: Path, why: str) -> Reproduction:
     script = folder / f"{name}.py"
     found = case.written(script, heading, why) if why else case.reproduced(script, heading)
     return replace(found, report=f"{name}.md")

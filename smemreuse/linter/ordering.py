@@ -102,8 +102,12 @@ class OrderHazards(Collected):
             bytes=met.bytes if met is not None else None,
             agents=agents,
             acts=(
-                words.act(f"{verbs[0]} {bytes_} of {name}", met and met.earlier, found.ids),
-                words.act(f"{verbs[1]} {bytes_} of {name}", met and met.later, traced.ids),
+                words.act(
+                    f"{_verb(found)} {bytes_} of {name}", met.earlier if met else None, found.ids
+                ),
+                words.act(
+                    f"{_verb(traced)} {bytes_} of {name}", met.later if met else None, traced.ids
+                ),
             ),
         )
         self._add(hazard, later.stmt, traced.buffer)
@@ -166,8 +170,8 @@ class OrderHazards(Collected):
             bytes=met.bytes if met is not None else None,
             agents=agents,
             acts=(
-                words.act(f"{verbs[0]} byte {byte} of {name}, generic proxy", None, other.ids),
-                words.act(f"{verbs[1]} byte {byte} of {name}, async proxy", None, traced.ids),
+                words.act(f"{_verb(other)} byte {byte} of {name}, generic proxy", None, other.ids),
+                words.act(f"{_verb(traced)} byte {byte} of {name}, async proxy", None, traced.ids),
             ),
         )
         self._add(hazard, later, traced.buffer)
@@ -266,3 +270,8 @@ def _agents(
 ) -> tuple[str, str]:
     one, two = (met.earlier, met.later) if met is not None else (None, None)
     return words.agent(earlier, one, found.ids), words.agent(later, two, traced.ids)
+
+
+def _verb(access: TracedAccess) -> str:
+    """What one thread does."""
+    return "writes" if access.is_write else "reads"

@@ -50,7 +50,7 @@ class EventKind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TimelineEvent:
     """One row: what the agent of a `column` does; across all columns where that is None.
 
     `when` is the round of the loops around it, `place` its line, `statement` the text there.
@@ -65,44 +65,46 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class HazardTimeline:
     """Agents, each a column, and the events of all of them in their order."""
 
     agents: tuple[str, ...]
-    events: tuple[Event, ...]
+    events: tuple[TimelineEvent, ...]
 
 
-def timeline_of(hazard: Hazard) -> Timeline:
+def timeline_of(hazard: Hazard) -> HazardTimeline:
     """The witness of a hazard: who does what, and what does not come between."""
     lacks = _LACKS.get(hazard.mend.remedy)
     mend = hazard.mend.sentence.rstrip(".")
-    missing = Event(EventKind.MISSING, f"{lacks} is missing: {mend}" if lacks else f"fix: {mend}")
-    outcome = Event(EventKind.OUTCOME, _OUTCOMES[hazard.kind])
+    missing = TimelineEvent(
+        EventKind.MISSING, f"{lacks} is missing: {mend}" if lacks else f"fix: {mend}"
+    )
+    outcome = TimelineEvent(EventKind.OUTCOME, _OUTCOMES[hazard.kind])
     agents = hazard.agents or ("some threads",)
     if hazard.other is not None and len(agents) == 2:
         first, second = _does(hazard, 0, hazard.other), _does(hazard, 1, hazard.site)
-        return Timeline(agents, (first, missing, second, outcome))
+        return HazardTimeline(agents, (first, missing, second, outcome))
     if hazard.kind in (HazardKind.BARRIER_DIVERGENCE, HazardKind.BARRIER_DEADLOCK):
         there = _event("wait here", 0, hazard.site)
         never = _does(hazard, 0, hazard.site)
         if hazard.kind is HazardKind.BARRIER_DEADLOCK:
-            return Timeline(agents, (never, missing, outcome))
-        absent = Event(EventKind.DOES, never.text, 1)
-        return Timeline((_OTHERS, *agents[:1]), (there, absent, missing, outcome))
+            return HazardTimeline(agents, (never, missing, outcome))
+        absent = TimelineEvent(EventKind.DOES, never.text, 1)
+        return HazardTimeline((_OTHERS, *agents[:1]), (there, absent, missing, outcome))
     if hazard.kind is HazardKind.MISSED_PHASE:
-        goes_on = Event(EventKind.DOES, "end that phase, and the one after it", 1)
+        goes_on = TimelineEvent(EventKind.DOES, "end that phase, and the one after it", 1)
         late = _does(hazard, 0, hazard.site)
-        return Timeline((agents[0], _OTHERS), (goes_on, missing, late, outcome))
-    return Timeline(agents[:1], (missing, _does(hazard, 0, hazard.site), outcome))
+        return HazardTimeline((agents[0], _OTHERS), (goes_on, missing, late, outcome))
+    return HazardTimeline(agents[:1], (missing, _does(hazard, 0, hazard.site), outcome))
 
 
-def _does(hazard: Hazard, at: int, site: Site) -> Event:
+def _does(hazard: Hazard, at: int, site: Site) -> TimelineEvent:
     return _event(hazard.acts[at].deed if at < len(hazard.acts) else "is at", at, site)
 
 
-def _event(text: str, column: int, site: Site) -> Event:
+def _event(text: str, column: int, site: Site) -> TimelineEvent:
     when = ", ".join(f"{name} = {value}" for name, value in site.loops)
-    return Event(
+    return TimelineEvent(
         *(EventKind.DOES, text, column, when),
         place=place_of(site).rstrip(": "),
         statement=site.brief or site.statement,
@@ -112,7 +114,7 @@ def _event(text: str, column: int, site: Site) -> Event:
 # Text ---------------------------------------------------------------------------------------------
 
 
-def timeline_text(timeline: Timeline, width: int = 100) -> Iterator[str]:
+def timeline_text(timeline: HazardTimeline, width: int = 100) -> Iterator[str]:
     """The lines of a timeline, in so many characters where its columns are not wider than that."""
     count = len(timeline.agents)
     when = max((len(each.when) for each in timeline.events), default=0)

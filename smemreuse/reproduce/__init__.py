@@ -1,1 +1,1 @@
-"""How a finding is made to show on a GPU: which threads are made late where, and what that gives."""
+"""How a finding is made to show on a GPU: which threads are late where, and what that gives."""

@@ -12,7 +12,7 @@ HIGHEST = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class LaunchArgument:
     """One argument of a launch: a tensor of a dtype, as PyTorch names it, or a number.
 
     Elements of integers are from `low` to `high`, both included; those of floats are normally

@@ -91,18 +91,19 @@ def _of_the_earlier(hazard: Hazard) -> Iterator[Attempt]:
     """One warp of the earlier access is late to it; then for longer, in every round, and all."""
     site = hazard.other or hazard.site
     threads = _threads(hazard, 0)
-    warp = _warp_of(threads[1] - 1)
+    warp = threads if threads == _ALL else _warp_of(threads[1] - 1)
     for cycles in (SHORT, LONG):
         yield _late(warp, site, cycles)
     if site.loops:
         yield _late(warp, Site(site.statement, site.line, (), site.stmt), SHORT)
-    if threads != warp:
+    if threads[0] < warp[0]:
         yield _late(threads, site, SHORT)
 
 
 def _of_the_waiting(hazard: Hazard) -> Iterator[Attempt]:
     """The last warp that waits is late once, in a steady round and in that of the witness."""
-    site, warp = hazard.site, _warp_of(_threads(hazard, 0)[1] - 1)
+    threads = _threads(hazard, 0)
+    site, warp = hazard.site, threads if threads == _ALL else _warp_of(threads[1] - 1)
     steady = tuple((name, _LATE_ROUND) for name, _ in site.loops[-1:])
     rounds = dict.fromkeys((site.loops[:-1] + steady, site.loops))
     for loops in rounds:

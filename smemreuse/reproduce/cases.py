@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from smemreuse.errors import BackendError
-from smemreuse.reproduce.arguments import Argument
+from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.attempts import ZEROS, Attempt, attempts_of
 from smemreuse.reproduce.cuda import require_original
 from smemreuse.reproduce.running import Launching, Told, outcome_of
+from smemreuse.reproduce.snippet import Snippet
 from smemreuse.reproduce.standalone import Standalone
 from smemreuse.results.accepted import Identity
 from smemreuse.results.elaboration import Elaboration
 from smemreuse.results.hazards import Hazard
-from smemreuse.results.mending import Mending
+from smemreuse.results.mending import Edit, Mended
 from smemreuse.results.reproduction import (
+    ALONE,
     AS_IT_IS,
     DELAYED,
     MENDED,
@@ -45,20 +47,20 @@ class Reproducible(Protocol):
         """What made it."""
 
     @property
-    def arguments(self) -> Sequence[Argument] | None:
+    def arguments(self) -> Sequence[LaunchArgument] | None:
         """With what it can be launched; None where that is not known."""
 
     @property
-    def mendings(self) -> Sequence[Mending]:
-        """What came of mending it."""
+    def mends(self) -> Sequence[Mended]:
+        """What makes it clean, as far as anything does."""
 
     @property
-    def has_mends(self) -> bool:
-        """Whether anything mends it."""
+    def func(self) -> str | None:
+        """The function that it comes from, as TVM writes it; None where TVM does not read that."""
 
     @property
-    def func(self) -> str:
-        """The function that it comes from, as TVM writes it."""
+    def snippet(self) -> Snippet | None:
+        """The Python that makes that, if it stands by itself."""
 
     @property
     def target(self) -> Mapping[str, str]:
@@ -68,16 +70,14 @@ class Reproducible(Protocol):
     def pass_configs(self) -> Mapping[str, Any]:
         """With which options."""
 
-    def source(self, attempt: Attempt, *, mended: bool = False) -> str:
-        """The CUDA with an attempt in it. Raises `BackendError` where it cannot be written."""
+    def source(self, attempt: Attempt, edits: Sequence[Edit] = ()) -> str:
+        """The CUDA with an attempt and edits in it. Raises `BackendError` where these cannot be
+        written."""
 
 
 @dataclass(eq=False)
-class Case:
-    """A finding of a kernel, and the attempts that can be written into it.
-
-    Lowering is not for several threads at once: `prepare` does all of it.
-    """
+class ReproductionCase:
+    """A finding of a kernel, of which there may be `several`, and its variants."""
 
     file: str
     kernel: Reproducible
@@ -85,35 +85,33 @@ class Case:
     identity: Identity
     launching: Launching
     environment: Mapping[str, str]
-
-    def prepare(self) -> None:
-        """Makes all variants. Raises nothing: what cannot be written is in `refused`."""
-        assert self.variants is not None
+    several: bool = False
 
     @cached_property
-    def variants(self) -> list[tuple[Attempt, dict[str, str]]]:
-        """For each attempt that can be written the CUDA of the variants."""
-        found = []
-        for attempt in attempts_of(self.hazard):
-            try:
-                found.append((attempt, self._variants(attempt)))
-            except BackendError as error:
-                self.refused.append(f"{attempt.words}: {error}")
-        return found
-
-    @cached_property
-    def refused(self) -> list[str]:
-        """The attempts that cannot be written, and why."""
-        return []
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The ways to try."""
+        return attempts_of(self.hazard)
 
     @property
     def reference(self) -> str:
         """Which variant the others are held against: the mended kernel, where there is one."""
-        if any(attempt.fill is not None for attempt in attempts_of(self.hazard)):
+        if any(attempt.fill is not None for attempt in self.attempts):
             return ZEROED
-        return MENDED if self.kernel.has_mends else AS_IT_IS
+        return MENDED if self.kernel.mends else AS_IT_IS
 
-    def _variants(self, attempt: Attempt) -> dict[str, str]:
+    @property
+    def _fixed(self) -> list[Edit]:
+        return [one.edit for one in self.kernel.mends]
+
+    @cached_property
+    def _others_fixed(self) -> list[Edit] | None:
+        """What mends the other findings alone; None where one statement mends this one, too."""
+        name, finding = self.identity.kernel, self.identity.fingerprint
+        others = [one.edit for one in self.kernel.mends if one.hazard.fingerprint(name) != finding]
+        return others if 0 < len(others) < len(self._fixed) else None
+
+    def variants(self, attempt: Attempt) -> dict[str, str]:
+        """The CUDA of all variants. Raises `BackendError` where the attempt cannot be written."""
         kernel = self.kernel
         found = {AS_IT_IS: kernel.original}
         if not attempt.is_plain:
@@ -122,11 +120,13 @@ class Case:
         if attempt.fill is not None:
             found[ZEROED] = kernel.source(replace(attempt, fill=ZEROS))
             require_original(found[ZEROED], kernel.original)
-        elif kernel.has_mends:
-            found[MENDED] = kernel.source(PLAIN, mended=True)
+        elif self._fixed:
+            found[MENDED] = kernel.source(PLAIN, self._fixed)
             if not attempt.is_plain:
-                found[MENDED_DELAYED] = kernel.source(attempt, mended=True)
+                found[MENDED_DELAYED] = kernel.source(attempt, self._fixed)
                 require_original(found[MENDED_DELAYED], found[MENDED])
+            if self.several and self._others_fixed is not None:
+                found[ALONE] = kernel.source(attempt, self._others_fixed)
         return found
 
     # What is told of it -------------------------------------------------------------------------
@@ -135,10 +135,8 @@ class Case:
     def unlaunched(self) -> Reproduction:
         """What is known without a launch."""
         kernel = self.kernel
-        sentences = tuple(
-            one.brief_sentence for mending in kernel.mendings for one in mending.mends
-        )
-        mended = kernel.source(PLAIN, mended=True) if kernel.has_mends else kernel.original
+        sentences = tuple(one.brief_sentence for one in kernel.mends)
+        mended = kernel.source(PLAIN, self._fixed)
         return Reproduction(
             self.file,
             self.identity.kernel,
@@ -160,8 +158,14 @@ class Case:
             raise BackendError(
                 "with what it is launched is not known: the program launched nothing"
             )
+        if kernel.func is None and kernel.snippet is None:
+            raise BackendError(
+                "its function cannot be written into a file: define it at the top of the script, "
+                "with @T.prim_func or @tilelang.jit"
+            )
         return Standalone(
             kernel.func,
+            kernel.snippet,
             kernel.original,
             kernel.target,
             kernel.pass_configs,
@@ -184,44 +188,57 @@ class Case:
         """The file alone, of the first attempt, without a launch."""
         return self._search(script, heading).unlaunched(why)
 
-    def _search(self, script: Path, heading: Callable[[Reproduction], str]) -> _Search:
-        return _Search(self, script, heading)
+    def _search(self, script: Path, heading: Callable[[Reproduction], str]) -> _AttemptSearch:
+        return _AttemptSearch(self, script, heading)
 
 
 @dataclass(eq=False)
-class _Search:
+class _AttemptSearch:
     """The attempts of a case, launched one after the other."""
 
-    case: Case
+    case: ReproductionCase
     script: Path
     heading: Callable[[Reproduction], str]
     told: dict[str, Told] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
 
     def unlaunched(self, why: str) -> Reproduction:
+        """The file of the first attempt that can be written."""
         found = self.case.unlaunched
-        if not self.case.variants:
-            return replace(found, why="; ".join(self.case.refused) or why)
-        attempt, variants = self.case.variants[0]
-        found = self._of(found, attempt, variants, Shown.NOT_RUN)
-        try:
-            self._write(found, attempt, variants)
-        except BackendError as error:
-            return replace(found, why=str(error), script=None)
-        return replace(found, why=why)
+        for attempt, variants in self._written():
+            found = self._of(found, attempt, variants, Shown.NOT_RUN)
+            try:
+                self._write(found, attempt, variants)
+            except BackendError as error:
+                return replace(found, why=str(error), script=None)
+            return replace(found, why=why)
+        return replace(found, why="; ".join(self.refused))
 
     def result(self) -> Reproduction:
-        first = found = self.unlaunched("")
-        if found.script is None:
-            return found
-        tried = []
-        for attempt, variants in self.case.variants:
-            found = self._launched(found, attempt, variants)
-            first = found if not tried else first
-            tried.append(attempt.words)
-            if found.shown.is_shown:
-                return replace(found, tried=tuple(tried))
-        self._write(first, *self.case.variants[0])
-        return replace(first, tried=tuple(tried))
+        """What the first attempt that shows it gave, or the first of all."""
+        before, rounds = self.case.unlaunched, list[tuple[Reproduction, Attempt]]()
+        for attempt, variants in self._written():
+            try:
+                found = self._launched(before, attempt, variants)
+            except BackendError as error:  # with what it is launched is not known
+                return self.unlaunched(str(error))
+            rounds.append((found, attempt))
+            if found.shown.is_shown or found.outcomes[self.case.reference].error:
+                break
+        if not rounds:
+            return replace(before, why="; ".join(self.refused))
+        tried = tuple(one.attempt for one, _ in rounds)
+        found, attempt = rounds[-1] if rounds[-1][0].shown.is_shown else rounds[0]
+        self._write(found, attempt, self.case.variants(attempt))
+        return replace(found, tried=tried)
+
+    def _written(self) -> Iterator[tuple[Attempt, dict[str, str]]]:
+        """The attempts that can be written into the kernel."""
+        for attempt in self.case.attempts:
+            try:
+                yield attempt, self.case.variants(attempt)
+            except BackendError as error:
+                self.refused.append(f"{attempt.words}: {error}")
 
     def _launched(
         self, before: Reproduction, attempt: Attempt, variants: Mapping[str, str]
@@ -229,18 +246,15 @@ class _Search:
         """What an attempt shows. What it has in common with earlier ones is not run again."""
         self._write(before, attempt, variants)
         reference = self.case.reference
-        for delayed in (DELAYED, MENDED_DELAYED):
+        for delayed in (DELAYED, MENDED_DELAYED, ALONE):
             self.told.pop(delayed, None)
-        for variant in (reference, AS_IT_IS, DELAYED, MENDED, MENDED_DELAYED):
-            if variant in variants and variant not in self.told:
-                self.told[variant] = self.case.launching.told(self.script, variant)
+        wanted = [variant for variant in variants if variant not in self.told]
+        self.told |= self.case.launching.all_told(self.script, wanted)
         must = self.told.get(reference, {})
-        outcomes = {
-            variant: outcome_of(self.told[variant], must)
-            for variant in variants
-            if variant in self.told
-        }
-        found = self._of(before, attempt, variants, shown_by(outcomes, reference))
+        outcomes = {variant: outcome_of(self.told[variant], must) for variant in variants}
+        case = self.case
+        shown = shown_by(outcomes, reference, case.hazard.kind, several=case.several)
+        found = self._of(before, attempt, variants, shown)
         found = replace(found, outcomes=outcomes)
         self._write(found, attempt, variants)
         return found

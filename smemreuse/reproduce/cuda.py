@@ -14,10 +14,14 @@ from smemreuse.errors import BackendError
 
 DELAY, FILL = "smemreuse_delay", "smemreuse_fill"
 
+BLOCKS = 1024
+"""Only the first blocks of a launch are delayed: it is to end in time, however many there are."""
+
 DEFINITIONS = {
     DELAY: f"static __device__ __forceinline__ void {DELAY}(int first, int end, int cycles, "
     "bool now) { int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); "
-    'asm volatile("" ::: "memory"); if (now && t >= first && t < end) '
+    "unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); "
+    f'asm volatile("" ::: "memory"); if (now && t >= first && t < end && block < {BLOCKS}) '
     "{ for (long long from = clock64(); clock64() - from < cycles;) { } } "
     'asm volatile("" ::: "memory"); }',
     FILL: f"static __device__ __forceinline__ void {FILL}(unsigned pattern) {{ "

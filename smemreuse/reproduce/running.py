@@ -7,12 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
-from smemreuse.results.reproduction import Outcome
+from smemreuse.results.reproduction import VariantOutcome
 
 COMPILE_SECONDS = 300
 """What a variant may take until it is compiled."""
@@ -21,15 +24,31 @@ Told = Mapping[str, Any]
 """What a process answers: the bits of its launches, that one hangs, or an error."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Launching:
-    """How often a variant is launched, and after how many seconds a launch hangs."""
+    """How often a variant is launched, after how many seconds a launch hangs, and how many
+    processes there are at a time."""
 
     launches: int = 40
     seconds: float = 20.0
+    jobs: int = 4
+
+    @cached_property
+    def _free(self) -> Semaphore:
+        return Semaphore(self.jobs)
+
+    def all_told(self, script: Path, variants: Sequence[str]) -> dict[str, Told]:
+        """What the processes of variants answer, which run at the same time."""
+        with ThreadPoolExecutor(max(len(variants), 1)) as pool:
+            found = pool.map(lambda variant: self.told(script, variant), variants)
+            return dict(zip(variants, found, strict=True))
 
     def told(self, script: Path, variant: str) -> Told:
         """What the process of a variant answers. It is killed where it does not."""
+        with self._free:
+            return self._told(script, variant)
+
+    def _told(self, script: Path, variant: str) -> Told:
         command = [sys.executable, str(script), variant, str(self.launches), str(self.seconds)]
         limit = COMPILE_SECONDS + self.launches + 2 * self.seconds
         with subprocess.Popen(
@@ -53,13 +72,13 @@ class Launching:
         return told
 
 
-def outcome_of(told: Told, reference: Told) -> Outcome:
+def outcome_of(told: Told, reference: Told) -> VariantOutcome:
     """What a variant gave, held against what the reference gave on the same inputs."""
     if "error" in told:
-        return Outcome(error=str(told["error"]))
+        return VariantOutcome(error=str(told["error"]))
     bits, must = told["bits"], reference.get("bits", [])
     pairs = [*zip(bits[::2], must[::2], strict=False)]
-    return Outcome(
+    return VariantOutcome(
         launches=len(bits) // 2,
         differing=sum(one != two for one, two in pairs),
         unsteady=sum(one != two for one, two in zip(bits[::2], bits[1::2], strict=False)),

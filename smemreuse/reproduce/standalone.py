@@ -2,70 +2,123 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
+import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from smemreuse.reproduce.arguments import Argument
+from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.cuda import Change, changes, digest
+from smemreuse.reproduce.snippet import Snippet
+
+MOST_LINES = 150
 
 _TEMPLATE = files("smemreuse.reproduce").joinpath("template.py")
-_BEGIN, _END = "KERNEL, SOURCE", "\n\n\ndef cuda("
-_COLUMNS, _MOST_LINES = 100, 30
+_CONSTANTS, _FUNCTION, _REST = "SOURCE, SEED", 'KERNEL = ""', "OTHER = "
+_OF_BLOBS = ("import base64\n", "import zlib\n")
+_AROUND_IMPORTS = re.compile(r"\n\n( )")
+_COLUMNS, _BLOB_LINES = 100, 12
 
 
 @dataclass(frozen=True)
 class Standalone:
     """What such a file is made of.
 
-    `func` is the function as TVM's JSON, `source` the CUDA that TileLang makes of it, `variants`
-    those that are launched, by their names, of which one is the `reference`.
+    `func` is the function as TVM's JSON and `snippet` the Python that makes it, of which one may be
+    None,
+    `source` the CUDA that TileLang makes of it, `variants` those that are launched, by their names,
+    of which one is the `reference`.
     """
 
-    func: str
+    func: str | None
+    snippet: Snippet | None
     source: str
     target: Mapping[str, str]
     pass_configs: Mapping[str, Any]
-    arguments: Sequence[Argument]
+    arguments: Sequence[LaunchArgument]
     variants: Mapping[str, str]
     reference: str
 
     def text(self, heading: str) -> str:
-        """The file, which begins with this docstring."""
-        template = _TEMPLATE.read_text()
-        begin, end = template.index(_BEGIN), template.index(_END)
-        head = f'"""{heading}\n"""\n\n'
-        return head + template[:begin] + self._constants() + template[end:]
+        """The file, which begins with this docstring: of Python alone where that is short enough,
+        else the function is what TVM writes, compressed."""
+        found = [
+            f'"""{heading}\n"""\n\n{self._text(function, tall=tall)}'
+            for function in self._functions()
+            for tall in (True, False)
+        ]
+        return next((text for text in found if text.count("\n") <= MOST_LINES), found[-1])
 
-    def _constants(self) -> str:
-        packed = base64.b85encode(zlib.compress(self.func.encode(), 9)).decode()
-        wide = max(_COLUMNS, -(-len(packed) // _MOST_LINES))
-        blob = "\n".join(packed[at : at + wide] for at in range(0, len(packed), wide))
+    def _functions(self) -> Iterator[str]:
+        """What defines `function` in the file, from the most to the least readable."""
+        template = _TEMPLATE.read_text()
+        if self.snippet is not None and not _defined(template) & _defined(self.snippet.text):
+            made = f"def function() -> Any:\n    return {self.snippet.expression}"
+            yield f"\n{self.snippet.text.strip()}\n\n\n{made}\n\n\n"
+        if self.func is not None:
+            blob = template[template.index(_FUNCTION) : template.index(_REST)]
+            yield blob.replace(_FUNCTION, _packed(self.func), 1)
+
+    def _text(self, function: str, *, tall: bool) -> str:
+        template = _TEMPLATE.read_text()
+        imports, rest = template[: template.index(_CONSTANTS)], template[template.index(_REST) :]
+        if "b85decode" not in function:
+            for one in _OF_BLOBS:
+                imports = imports.replace(one, "")
+        if not tall:
+            imports = imports.replace("\nimport ", ", ")
+            rest = _AROUND_IMPORTS.sub(r"\n\1", rest)
+            function, rest = (one.replace("\n\n\n", "\n\n") for one in (function, rest))
+        return f"{imports}{self._values(tall=tall)}\n{function}{rest}"
+
+    def _values(self, *, tall: bool) -> str:
         variants = "\n".join(
-            f"    {json.dumps(name)}: {_listed(changes(self.source, text))},"
+            f"    {json.dumps(name)}: {_listed(changes(self.source, text), tall=tall)},"
             for name, text in self.variants.items()
         )
-        arguments = "\n".join(f"    {one.row!r}," for one in self.arguments)
+        rows = [repr(one.row) for one in self.arguments]
         return (
-            f'KERNEL = """\n{blob}\n"""  # the function, as TVM writes it, compressed\n'
-            f'SOURCE = "{digest(self.source)}"  # SHA-256 of its CUDA\n'
+            f"SOURCE = {digest(self.source)!r}\n"
             f"SEED, REFERENCE = 1, {self.reference!r}\n"
             f"TARGET: Any = {dict(self.target)!r}\n"
             f"PASS_CONFIGS: Any = {dict(self.pass_configs)!r}\n"
             "# Of each argument: dtype, shape, lowest and highest integer, or the values\n"
-            f"ARGUMENTS: Any = [\n{arguments}\n]\n"
+            f"ARGUMENTS: Any = {_block(rows, '', tall=tall)}\n"
             "# Of each variant: at which line of the CUDA how many lines are replaced, by which\n"
             f"CHANGES: Any = {{\n{variants}\n}}"
         )
 
 
-def _listed(found: Sequence[Change]) -> str:
-    """Changes as a literal: one a line, where there are several."""
+def _packed(func: str) -> str:
+    packed = base64.b85encode(zlib.compress(func.encode(), 9)).decode()
+    wide = max(_COLUMNS, -(-len(packed) // _BLOB_LINES))
+    lines = "\n".join(packed[at : at + wide] for at in range(0, len(packed), wide))
+    return f'KERNEL = """\n{lines}\n"""'
+
+
+def _listed(found: Sequence[Change], *, tall: bool) -> str:
     rows = [repr([at, count, list(lines)]) for at, count, lines in found]
-    if len(rows) < 2:
-        return f"[{''.join(rows)}]"
-    return "[\n        " + ",\n        ".join(rows) + ",\n    ]"
+    return _block(rows, "    ", tall=tall and len(rows) > 1)
+
+
+def _block(rows: Sequence[str], indent: str, *, tall: bool) -> str:
+    """A list as a literal, one element a line if it is `tall`."""
+    if not tall:
+        return f"[{', '.join(rows)}]"
+    return "[\n" + "".join(f"{indent}    {one},\n" for one in rows) + f"{indent}]"
+
+
+def _defined(text: str) -> set[str]:
+    """The names at the top of a module, but for what it imports."""
+    return {
+        node.name if isinstance(node, ast.FunctionDef) else node.id
+        for stmt in ast.parse(text).body
+        for node in ([stmt] if isinstance(stmt, ast.FunctionDef) else ast.walk(stmt))
+        if isinstance(node, ast.FunctionDef)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    }

@@ -12,7 +12,7 @@ from smemreuse.results.hazards import Hazard, HazardKind
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Sighting:
     """What kernels with one kind of hazard did on one GPU.
 
     Of `kernels` some `hung`; the others came back from so many `launches`, of which some were
@@ -52,23 +52,23 @@ _WARP = "with one warp late by 2 ms"
 _WITNESSES, _MENDS = "lint-h100.json", "mends-h200.json"
 _PACE, _PACE_H200 = "pace-h100.json", "pace-h200.json"
 
-SEEN: tuple[Seen, ...] = (
-    Seen(HazardKind.RACE, "H100", "2026-11-26", 2, 80, 80, 0, _LATE, _WITNESSES),
-    Seen(HazardKind.RACE, "H200", "2026-11-22", 2, 80, 80, 0, _LATE, _MENDS),
-    Seen(HazardKind.MISSING_WAIT, "H100", "2026-11-26", 1, 40, 40, 0, _PLAIN, _WITNESSES),
-    Seen(HazardKind.MISSING_WAIT, "H200", "2026-11-22", 1, 40, 40, 0, _PLAIN, _MENDS),
-    Seen(HazardKind.MISSING_FENCE, "H100", "2026-11-26", 1, 40, 40, 0, _PLAIN, _WITNESSES),
-    Seen(HazardKind.MISSING_FENCE, "H200", "2026-11-22", 1, 40, 40, 0, _PLAIN, _MENDS),
-    Seen(HazardKind.BARRIER_DIVERGENCE, "H100", "2026-11-26", 3, 80, 80, 1, _LATE, _WITNESSES),
-    Seen(HazardKind.BARRIER_DEADLOCK, "H100", "2026-11-26", 1, 0, 0, 1, _PLAIN, _WITNESSES),
-    Seen(HazardKind.OUT_OF_BOUNDS, "H100", "2026-11-26", 1, 40, 40, 0, _PLAIN, _WITNESSES),
-    Seen(HazardKind.UNINITIALISED_READ, "H100", "2026-11-26", 1, 40, 1, 0, _PLAIN, _WITNESSES),
-    Seen(HazardKind.MISSED_PHASE, "H200", "2026-11-24", 4, 0, 0, 4, _WARP, _PACE_H200),
-    Seen(HazardKind.MISSED_PHASE, "H100", "2026-11-25", 27, 140, 0, 20, _WARP, _PACE),
+SEEN: tuple[Sighting, ...] = (
+    Sighting(HazardKind.RACE, "H100", "2026-11-26", 2, 80, 80, 0, _LATE, _WITNESSES),
+    Sighting(HazardKind.RACE, "H200", "2026-11-22", 2, 80, 80, 0, _LATE, _MENDS),
+    Sighting(HazardKind.MISSING_WAIT, "H100", "2026-11-26", 1, 40, 40, 0, _PLAIN, _WITNESSES),
+    Sighting(HazardKind.MISSING_WAIT, "H200", "2026-11-22", 1, 40, 40, 0, _PLAIN, _MENDS),
+    Sighting(HazardKind.MISSING_FENCE, "H100", "2026-11-26", 1, 40, 40, 0, _PLAIN, _WITNESSES),
+    Sighting(HazardKind.MISSING_FENCE, "H200", "2026-11-22", 1, 40, 40, 0, _PLAIN, _MENDS),
+    Sighting(HazardKind.BARRIER_DIVERGENCE, "H100", "2026-11-26", 3, 80, 80, 1, _LATE, _WITNESSES),
+    Sighting(HazardKind.BARRIER_DEADLOCK, "H100", "2026-11-26", 1, 0, 0, 1, _PLAIN, _WITNESSES),
+    Sighting(HazardKind.OUT_OF_BOUNDS, "H100", "2026-11-26", 1, 40, 40, 0, _PLAIN, _WITNESSES),
+    Sighting(HazardKind.UNINITIALISED_READ, "H100", "2026-11-26", 1, 40, 1, 0, _PLAIN, _WITNESSES),
+    Sighting(HazardKind.MISSED_PHASE, "H200", "2026-11-24", 4, 0, 0, 4, _WARP, _PACE_H200),
+    Sighting(HazardKind.MISSED_PHASE, "H100", "2026-11-25", 27, 140, 0, 20, _WARP, _PACE),
 )
 
 
-def seen_of(kind: HazardKind) -> tuple[Seen, ...]:
+def seen_of(kind: HazardKind) -> tuple[Sighting, ...]:
     """What was seen of a kind of hazard, the most telling first."""
     return tuple(sorted((one for one in SEEN if one.kind is kind), key=lambda one: -one.share))
 

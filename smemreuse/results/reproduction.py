@@ -7,11 +7,16 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from smemreuse.results.elaboration import Elaboration
-from smemreuse.results.hazards import Hazard
+from smemreuse.results.hazards import Hazard, HazardKind
 
 AS_IT_IS, DELAYED, MENDED = "as it is", "delayed", "fixed"
 MENDED_DELAYED, ZEROED = "fixed, delayed", "filled with zeros"
+ALONE = "others fixed, delayed"
 """The variants of a kernel that are launched."""
+
+
+_MOST = 80
+"""Characters of an error in a few words."""
 
 
 class Shown(str, Enum):
@@ -19,6 +24,7 @@ class Shown(str, Enum):
 
     BY_ITSELF = "shown by itself"
     DELAYED = "shown"
+    ONE_OF_SEVERAL = "one of several shows"
     NOT_SHOWN = "not shown"
     NOT_COMPARABLE = "not comparable"
     NOT_RUN = "not run"
@@ -28,11 +34,11 @@ class Shown(str, Enum):
 
     @property
     def is_shown(self) -> bool:
-        return self in (Shown.BY_ITSELF, Shown.DELAYED)
+        return self in (Shown.BY_ITSELF, Shown.DELAYED, Shown.ONE_OF_SEVERAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class VariantOutcome:
     """What the launches of one variant gave.
 
     `differing` launches gave other bits than the reference on the same inputs, `unsteady` ones
@@ -54,7 +60,7 @@ class Outcome:
     def words(self) -> str:
         """In a few words."""
         if self.error:
-            return f"failed: {self.error}"
+            return f"failed: {self.error[:_MOST]}"
         if self.hangs:
             return "hangs"
         unsteady = f", {self.unsteady} not the same twice" if self.unsteady else ""
@@ -66,9 +72,10 @@ class Reproduction:
     """One finding: what was done to make it show, and what it then did.
 
     `finding` is what people are shown in brackets. `attempt` says what was delayed, `reference`
-    which variant the others are held against, `outcomes` what each of them gave. `why` says why it
-    was not run. `mend_diff` is what mends the kernel, as a unified diff of what `diff_of` names, and
-    `mends` are sentences on it. `report` and `script` are the files that were written, if any.
+    which variant the others are held against, `outcomes` what each of them gave, `tried` all
+    attempts that were launched. `why` says why it was not run. `mends` are sentences on what makes
+    the kernel clean, `mend_diff` that as a unified diff of what `diff_of` names, and `delay_diff`
+    the attempt. `report` and `script` are the files that were written, if any.
     """
 
     file: str
@@ -80,7 +87,7 @@ class Reproduction:
     why: str = ""
     attempt: str = ""
     reference: str = AS_IT_IS
-    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    outcomes: Mapping[str, VariantOutcome] = field(default_factory=dict)
     tried: tuple[str, ...] = ()
     mends: tuple[str, ...] = ()
     mend_diff: str = ""
@@ -91,20 +98,33 @@ class Reproduction:
     script: str | None = None
 
 
-def shown_by(outcomes: Mapping[str, Outcome], reference: str) -> Shown:
-    """Whether what was launched shows the finding.
+HANGS = (HazardKind.MISSED_PHASE, HazardKind.BARRIER_DEADLOCK)
+"""What shows by a launch that does not end, and by nothing else."""
 
-    Nothing does where the reference itself is not the same twice: then bits say nothing.
+
+def shown_by(
+    outcomes: Mapping[str, VariantOutcome], reference: str, kind: HazardKind, *, several: bool
+) -> Shown:
+    """Whether what was launched shows a finding of a kind, in a kernel that has `several`.
+
+    What a kernel does of which all other findings are fixed is of this one. Without that a kernel
+    of several tells only that one of them shows. Bits say nothing where the reference itself is not
+    the same twice.
     """
     must = outcomes.get(reference)
-    for variant, shown in ((AS_IT_IS, Shown.BY_ITSELF), (DELAYED, Shown.DELAYED)):
-        if variant in outcomes and outcomes[variant].hangs:
+    steady = must is not None and not (must.error or must.hangs or must.unsteady)
+    own: tuple[tuple[str, Shown], ...] = (
+        (AS_IT_IS, Shown.BY_ITSELF),
+        (DELAYED, Shown.DELAYED),
+    )
+    if ALONE in outcomes:
+        own = ((ALONE, Shown.DELAYED),)
+    elif several:
+        own = tuple((variant, Shown.ONE_OF_SEVERAL) for variant, _ in own)
+    for variant, shown in own:
+        found = outcomes.get(variant)
+        if found is not None and (
+            found.hangs or (kind not in HANGS and steady and found.differing)
+        ):
             return shown
-    if must is None or must.error or must.hangs:
-        return Shown.NOT_COMPARABLE
-    if must.unsteady:
-        return Shown.NOT_COMPARABLE
-    for variant, shown in ((AS_IT_IS, Shown.BY_ITSELF), (DELAYED, Shown.DELAYED)):
-        if variant in outcomes and outcomes[variant].is_wrong:
-            return shown
-    return Shown.NOT_SHOWN
+    return Shown.NOT_SHOWN if steady or kind in HANGS else Shown.NOT_COMPARABLE

@@ -8,7 +8,7 @@ import pytest
 
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
-from smemreuse.report.timeline import EventKind, Timeline, timeline_of, timeline_text
+from smemreuse.report.timeline import EventKind, HazardTimeline, timeline_of, timeline_text
 from smemreuse.results.hazards import Hazard, HazardKind
 from tests.conftest import ROOT
 
@@ -21,7 +21,7 @@ def hazards(name: str) -> tuple[Hazard, ...]:
     return lint(kernel).hazards
 
 
-def shown(name: str) -> Timeline:
+def shown(name: str) -> HazardTimeline:
     return timeline_of(hazards(name)[0])
 
 

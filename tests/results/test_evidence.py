@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from smemreuse.results.evidence import SEEN, Seen, seen_of, seen_words, severity
+from smemreuse.results.evidence import SEEN, Sighting, seen_of, seen_words, severity
 from smemreuse.results.hazards import HazardKind
 from tests.conftest import ROOT
 
@@ -33,7 +33,7 @@ def _has(one: dict[str, Any], kind: HazardKind) -> bool:
     return bool(put_in) and all(each.startswith("if ") for each in put_in)
 
 
-def _counted(row: Seen) -> tuple[int, int, int, int]:
+def _counted(row: Sighting) -> tuple[int, int, int, int]:
     result = json.loads((ROOT / "docs" / "results" / row.result).read_text())
     found = [*_variants(result, row.kind)]
     back = [one for one in found if "launches" in one]
@@ -46,7 +46,7 @@ def _counted(row: Seen) -> tuple[int, int, int, int]:
 
 
 @pytest.mark.parametrize("row", SEEN, ids=lambda row: f"{row.kind}-{row.result}")
-def test_a_row_is_what_its_file_counts(row: Seen) -> None:
+def test_a_row_is_what_its_file_counts(row: Sighting) -> None:
     result = json.loads((ROOT / "docs" / "results" / row.result).read_text())
     assert (row.date, row.card in result["device"]) == (result["date"], True)
     assert (row.kernels, row.launches, row.wrong, row.hung) == _counted(row)
@@ -65,5 +65,5 @@ def test_what_always_showed_is_graver_than_what_rarely_did() -> None:
 
 
 def test_what_never_showed_says_so() -> None:
-    row = Seen(HazardKind.RACE, "H100", "2026-11-26", 1, 40, 0, 0, "with nothing delayed", "")
+    row = Sighting(HazardKind.RACE, "H100", "2026-11-26", 1, 40, 0, 0, "with nothing delayed", "")
     assert row.sentence == "not seen to show in 40 launches on an H100, with nothing delayed"

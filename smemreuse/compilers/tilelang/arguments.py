@@ -7,18 +7,18 @@ from typing import Any
 
 import torch
 
-from smemreuse.reproduce.arguments import HIGHEST, Argument
+from smemreuse.reproduce.arguments import HIGHEST, LaunchArgument
 
 MOST_VALUES = 64
 """Elements of an integer tensor that are kept as they are."""
 
 
-def arguments_of(params: Sequence[Any]) -> list[Argument] | None:
+def arguments_of(params: Sequence[Any]) -> list[LaunchArgument] | None:
     """Arguments of the shapes that parameters have; None where a size or a number is not known."""
     return _all([_of_param(one, {}) for one in params])
 
 
-def noted_arguments(adapter: Any, args: Sequence[Any]) -> list[Argument] | None:
+def noted_arguments(adapter: Any, args: Sequence[Any]) -> list[LaunchArgument] | None:
     """Arguments like those of a launch; None where they do not say all.
 
     What the kernel returns is no argument of the launch: it has the shape of its parameter.
@@ -28,7 +28,7 @@ def noted_arguments(adapter: Any, args: Sequence[Any]) -> list[Argument] | None:
     given = [at for at in range(len(params)) if at not in returned]
     if len(given) != len(args):
         return None
-    found: list[Argument | None] = [None] * len(params)
+    found: list[LaunchArgument | None] = [None] * len(params)
     sizes: dict[str, int] = {}
     for at, value in zip(given, args, strict=True):
         found[at] = _of_value(value)
@@ -40,12 +40,12 @@ def noted_arguments(adapter: Any, args: Sequence[Any]) -> list[Argument] | None:
     return _all(found)
 
 
-def _all(found: Sequence[Argument | None]) -> list[Argument] | None:
+def _all(found: Sequence[LaunchArgument | None]) -> list[LaunchArgument] | None:
     known = [one for one in found if one is not None]
     return known if len(known) == len(found) else None
 
 
-def _of_param(param: Any, sizes: Mapping[str, int]) -> Argument | None:
+def _of_param(param: Any, sizes: Mapping[str, int]) -> LaunchArgument | None:
     if param.is_scalar():
         return None
     shape = [one if isinstance(one, int) else sizes.get(str(one)) for one in param.shape]
@@ -59,9 +59,9 @@ def _of_param(param: Any, sizes: Mapping[str, int]) -> Argument | None:
     return _tensor(dtype, known, 0, 1 if dtype is torch.bool else HIGHEST)
 
 
-def _of_value(value: Any) -> Argument | None:
+def _of_value(value: Any) -> LaunchArgument | None:
     if isinstance(value, (bool, int, float)):
-        return Argument(type(value).__name__, values=(value,), is_number=True)
+        return LaunchArgument(type(value).__name__, values=(value,), is_number=True)
     if not isinstance(value, torch.Tensor):
         return None
     shape, dtype = tuple(map(int, value.shape)), value.dtype
@@ -69,14 +69,14 @@ def _of_value(value: Any) -> Argument | None:
         return _tensor(dtype, shape, 0, HIGHEST)
     if value.numel() <= MOST_VALUES:
         values = tuple(value.flatten().tolist())
-        return Argument(_name(dtype), shape, values=values)
+        return LaunchArgument(_name(dtype), shape, values=values)
     return _tensor(dtype, shape, int(value.min()), int(value.max()))
 
 
-def _tensor(dtype: torch.dtype, shape: tuple[int, ...], low: int, high: int) -> Argument:
+def _tensor(dtype: torch.dtype, shape: tuple[int, ...], low: int, high: int) -> LaunchArgument:
     if dtype.is_floating_point:
-        return Argument(_name(dtype), shape)
-    return Argument(_name(dtype), shape, low, high)
+        return LaunchArgument(_name(dtype), shape)
+    return LaunchArgument(_name(dtype), shape, low, high)
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -80,7 +80,8 @@ def _kinds(hazards: Sequence[Any]) -> list[tuple[str, bool, tuple[str, ...]]]:
 
 
 class MendWriter:
-    """Puts what mends a function into it, or delays it, at the places at which `reader` read statements."""
+    """Puts what mends or delays a function into it, at the places at which `reader` read
+    statements."""
 
     def __init__(self, func: Any, reader: TirVisitor):
         self._func = func

@@ -6,6 +6,8 @@ So the CUDA that comes of it is the kernel's own, with these lines and no others
 
 from __future__ import annotations
 
+import linecache
+import runpy
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import tilelang
+import torch
 from tilelang import tvm
 from tilelang.jit import JITKernel
 from tilelang.transform.pass_config import normalize_pass_configs
@@ -38,12 +41,13 @@ from smemreuse.ir.kernel import For, Kernel, Stmt
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter import Apart, counterparts, lint_apart, taken_apart
 from smemreuse.pipeline.options import checked_options
-from smemreuse.reproduce.arguments import Argument
+from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.attempts import Attempt, Delay
-from smemreuse.reproduce.cuda import DELAY, FILL, with_definitions
+from smemreuse.reproduce.cuda import DELAY, FILL, with_definitions, without_delays
+from smemreuse.reproduce.snippet import Snippet, snippet_of
 from smemreuse.results.elaboration import Elaboration
 from smemreuse.results.hazards import LintReport
-from smemreuse.results.mending import Edit, Mending
+from smemreuse.results.mending import Edit, Mended, Mending
 
 
 class _Looked(threading.local):
@@ -115,7 +119,7 @@ class CompiledKernel:
     source: str
     functions: Sequence[Synchronized]
     elaboration: Elaboration
-    arguments: Sequence[Argument] | None = None
+    arguments: Sequence[LaunchArgument] | None = None
 
     @property
     def name(self) -> str:
@@ -130,13 +134,47 @@ class CompiledKernel:
             for number in range(len(function.kernels))
         ]
 
-    def lowered(self, replaced: Mapping[str, Any]) -> str:
-        """The CUDA of the same function with other device functions in it."""
+    @cached_property
+    def as_json(self) -> str | None:
+        """The function as TVM writes it; None where what TVM reads back is another one, as with
+        layouts that a program annotates."""
+        text = str(tvm.ir.save_json(self.func))
+        again = tvm.ir.load_json(text)
+        if tvm.ir.structural_equal(self.func, again):
+            return text
+        try:
+            return text if self.lowered({}, again) == self.source else None
+        except Exception:  # TVM's and TileLang's own, of whatever type
+            return None
+
+    @cached_property
+    def snippet(self) -> Snippet | None:
+        """The Python that makes the function, if it stands by itself: TileLang makes the same CUDA
+        of what it gives."""
+        source = self.elaboration.source
+        if source is None:
+            return None
+        text = "\n".join(map(str.rstrip, linecache.getlines(source.file)))
+        found = snippet_of(text, self.elaboration)
+        if found is None:
+            return None
+        with TemporaryDirectory() as folder:
+            path = Path(folder, f"{self.name}.py")  # TileLang reads the text of what it elaborates
+            path.write_text(found.text)
+            try:
+                func = eval(found.expression, runpy.run_path(str(path)))
+                return found if self.lowered({}, func) == self.source else None
+            except Exception:  # whatever the program's own code raises without the rest of it
+                return None
+
+    def lowered(self, replaced: Mapping[str, Any], func: Any = None) -> str:
+        """The CUDA of the same function, or another, with other device functions in it."""
+        func = self.func if func is None else func
         session = LookingSession.of(checked_options("dataflow", "best", "speed", strict=False))
         session.replaced = replaced
         config = normalize_pass_configs(dict(self.pass_configs))
         with confined(session), tvm.transform.PassContext(opt_level=3, config=config), self.target:
-            lowered = tilelang.lower(self.func, target=self.target)
+            lowered = tilelang.lower(func, target=self.target)
         return str(lowered.kernel_source)
 
 
@@ -163,7 +201,7 @@ def collecting(*, lower_only: bool, arch: str | None) -> Iterator[list[CompiledK
                     func,
                     self.target,
                     _pass_configs(self),
-                    str(adapter.get_kernel_source()),
+                    str(adapter.get_kernel_source(kernel_only=True)),
                     functions,
                     elaborations[0],
                     arguments_of(adapter.params),
@@ -209,6 +247,16 @@ def _pass_configs(kernel: Any) -> dict[str, Any]:
 # One of its kernels, with delays in it ------------------------------------------------------------
 
 
+MOST_LOWERINGS = 8
+"""TileLang may give two workspaces of one kernel their names in either order, by where in memory
+its objects are: a kernel is lowered again until its names are those of the original."""
+
+_PLAIN = Attempt("")
+_LOWERING = threading.RLock()
+"""TileLang's lowering has global state, what is known of a kernel is found once, and neither takes
+less time in several threads."""
+
+
 @dataclass(eq=False)
 class LaunchedKernel:
     """One kernel of a function that has its barriers, its hazards, and what it becomes."""
@@ -216,6 +264,7 @@ class LaunchedKernel:
     made: CompiledKernel
     function: Synchronized
     number: int
+    _sources: dict[object, str] = field(default_factory=dict)
 
     @property
     def kernel(self) -> Kernel:
@@ -236,13 +285,9 @@ class LaunchedKernel:
         return self.function.mended()[1]
 
     @property
-    def mends(self) -> tuple[Edit, ...]:
-        """What is put into it."""
-        return tuple(edit for one in self.mendings for edit in one.edits)
-
-    @property
-    def has_mends(self) -> bool:
-        return bool(self.mends)
+    def mends(self) -> tuple[Mended, ...]:
+        with _LOWERING:
+            return tuple(mended for one in self.mendings for mended in one.mends)
 
     @property
     def original(self) -> str:
@@ -253,12 +298,18 @@ class LaunchedKernel:
         return self.made.elaboration
 
     @property
-    def arguments(self) -> Sequence[Argument] | None:
+    def arguments(self) -> Sequence[LaunchArgument] | None:
         return self.made.arguments
 
     @property
-    def func(self) -> str:
-        return str(tvm.ir.save_json(self.made.func))
+    def func(self) -> str | None:
+        with _LOWERING:
+            return self.made.as_json
+
+    @property
+    def snippet(self) -> Snippet | None:
+        with _LOWERING:
+            return self.made.snippet
 
     @property
     def target(self) -> Mapping[str, str]:
@@ -268,12 +319,30 @@ class LaunchedKernel:
     def pass_configs(self) -> Mapping[str, Any]:
         return self.made.pass_configs
 
-    def source(self, attempt: Attempt, *, mended: bool = False) -> str:
-        """The CUDA of its function with an attempt in it, and with what mends it if that is asked.
+    def source(self, attempt: Attempt, edits: Sequence[Edit] = ()) -> str:
+        """The CUDA of its function with an attempt and with edits in it.
 
-        Raises `BackendError` where that cannot be written.
+        Raises `BackendError` where these cannot be written. Threads may call it, one lowers.
         """
-        edits = self.mends if mended else ()
+        with _LOWERING:
+            key = (attempt.delays, attempt.fill, tuple(edits))
+            if key not in self._sources:
+                self._sources[key] = self._lowered_alike(attempt, edits)
+            return self._sources[key]
+
+    def _lowered_alike(self, attempt: Attempt, edits: Sequence[Edit]) -> str:
+        """The CUDA with the names of what it has without the attempt, if TileLang gives them."""
+        found = self._source(attempt, edits)
+        if attempt.is_plain:
+            return found
+        must = self.source(_PLAIN, edits)
+        for _ in range(MOST_LOWERINGS - 1):
+            if without_delays(found) == must:
+                break
+            found = self._source(attempt, edits)
+        return found
+
+    def _source(self, attempt: Attempt, edits: Sequence[Edit]) -> str:
         if attempt.is_plain and not edits:
             return self.made.source
         writer = MendWriter(self.function.func, self.function.reader)
@@ -316,16 +385,19 @@ def _call(name: str, *operands: Any) -> Any:
     return tirx.Evaluate(tirx.call_extern("int32", name, *operands))
 
 
+def has_gpu() -> bool:
+    """Whether PyTorch sees a GPU here."""
+    return bool(torch.cuda.is_available())
+
+
 def environment(made: CompiledKernel) -> dict[str, str]:
     """What a kernel was compiled by and for, and what it can be launched on here."""
-    import torch
-
     found = {
         "tilelang": str(tilelang.__version__),
         "smemreuse": __version__,
         "torch": str(torch.__version__),
         "arch": str(made.target.attrs["arch"]),
     }
-    if torch.cuda.is_available():
+    if has_gpu():
         found |= {"card": str(torch.cuda.get_device_name()), "cuda": str(torch.version.cuda)}
     return found

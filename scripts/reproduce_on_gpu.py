@@ -1,0 +1,163 @@
+"""Make hazards of small and of real kernels show on a CUDA device with `smemreuse reproduce`.
+
+    python -m scripts.reproduce_on_gpu --out docs/results/reproduce-h200.json
+    python -m scripts.reproduce_on_gpu --rehearse        # lowers and compiles only: needs no GPU
+
+Each program of `PROGRAMS` in a process of its own, which launches each variant in one of its own:
+the kernel as it is, with delays at the places of a witness, and with its fixes, without and with
+the delays, on the same random inputs. A launch that takes 20 s hangs. Prints a line for each
+finding. The reports go to a folder beside --out. Exit 1 if a fixed kernel was wrong or hung, or if
+a program failed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from scripts.apart import answer, command_of
+from scripts.results import ARCH, ROOT, about_gpu, options_of, write
+from smemreuse.results.reproduction import MENDED, MENDED_DELAYED
+
+LAUNCHES = 20
+SECONDS = 20
+SECONDS_EACH = 450
+FOLDER = ROOT / "fixtures" / "reproduce"
+
+PROGRAMS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "late_warps": (2, ("late_warps.py",)),
+    "witnesses": (3, ("witnesses.py",)),
+    **{
+        name: (jobs, ("benchmarks.py", name))
+        for name, jobs in (
+            *(("chunk_scan", 6), ("chunk_state", 3), ("flash_backward", 3)),
+            *(("flash_forward_128", 1), ("mla_decode", 1), ("persistent_gemm", 1)),
+        )
+    },
+}
+"""What compiles the kernels, with its arguments; and how many processes it may have at a time:
+20 for 16 cores, since those that launch only wait."""
+
+
+def reproduced(name: str, folder: str, options: Sequence[str]) -> dict[str, Any]:
+    """What `smemreuse reproduce` says of a program, and the files that it wrote."""
+    file, *args = PROGRAMS[name][1]
+    command = [sys.executable, "-m", "smemreuse", "reproduce", "--format", "json", *options]
+    command += ["-o", folder, "--force", str(FOLDER / file), *args]
+    environ = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)
+    if done.returncode not in (0, 1):
+        return {"program": name, "error": done.stderr.strip().splitlines()[-1][:300]}
+    found = json.loads(Path(folder, "reproduce.json").read_text())["findings"]
+    return {"program": name, "findings": [_kept(one) for one in found]}
+
+
+def _kept(one: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a finding: not the whole hazard."""
+    hazard = one["hazard"]
+    about = {"kind": hazard["kind"], "buffers": hazard["buffers"], "witness": hazard["witness"]}
+    names = ("kernel", "finding", "shown", "why", "attempt", "tried", "reference", "outcomes")
+    return {**about, **{name: one[name] for name in names}, "script": one["script"]}
+
+
+def rehearsed(script: Path, variant: str) -> str:
+    """What nvcc makes of one variant: nothing, or an error."""
+    command = [sys.executable, str(script), variant, "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    last = (done.stdout.splitlines() or ["died"])[-1]
+    return "" if last == '{"bits": []}' else last
+
+
+def rehearse(names: Sequence[str], folder: Path) -> int:
+    """Writes all files, and compiles all variants of each."""
+    bad = 0
+    for name in names:
+        found = reproduced(name, str(folder / name), ("--arch", ARCH, "--lower-only"))
+        if "error" in found:
+            print(name, found["error"])
+            bad += 1
+            continue
+        tasks = [
+            (folder / name / one["script"], variant)
+            for one in found["findings"]
+            if one["script"]
+            for variant in _variants(folder / name / one["script"])
+        ]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            errors = [*filter(None, pool.map(lambda task: rehearsed(*task), tasks))]
+        bad += len(errors)
+        lacking = [one["why"] for one in found["findings"] if not one["script"]]
+        print(
+            f"{name}: {len(found['findings'])} findings, {len(tasks)} variants compiled", flush=True
+        )
+        for each in (*errors, *lacking):
+            print(f"  {each}")
+    return int(bad > 0)
+
+
+def _variants(script: Path) -> list[str]:
+    """The variants that a standalone file has, as it names them."""
+    lines = script.read_text().split("CHANGES: Any = {\n")[1].split("\n}\n")[0].splitlines()
+    return [line.split('"')[1] for line in lines if line.startswith('    "')]
+
+
+def faults_of(found: dict[str, Any]) -> list[str]:
+    """What should not be: a program that failed, a fixed kernel that is wrong or hangs."""
+    faults = [found["error"]] if "error" in found else []
+    for one in found.get("findings", ()):
+        for variant in (MENDED, MENDED_DELAYED):
+            gave = one["outcomes"].get(variant)
+            if gave is not None and (gave["hangs"] or gave["differing"] or gave["error"]):
+                faults.append(f"{one['kernel']} [{one['finding']}] {variant}: {gave}")
+    return faults
+
+
+def measured(names: Sequence[str], folder: Path) -> list[dict[str, Any]]:
+    """All programs, several at a time."""
+    options = ("--launches", str(LAUNCHES), "--seconds", str(SECONDS))
+
+    def one(name: str) -> dict[str, Any]:
+        arguments = (name, str(folder / name), [*options, "--jobs", str(PROGRAMS[name][0])])
+        told = answer(command_of(reproduced, *arguments), SECONDS_EACH)
+        found: dict[str, Any] = told.get("found") or {
+            "program": name,
+            "error": told.get("error", f"not done in {SECONDS_EACH} s"),
+        }
+        for row in found.get("findings", ()):
+            gave = "; ".join(
+                f"{variant}: {'hangs' if it['hangs'] else it['error'] or it['differing']}"
+                for variant, it in row["outcomes"].items()
+            )
+            print(f"{name:18} {row['kind']:19} {row['shown']:18} {gave or row['why']}", flush=True)
+        return found
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        return [*pool.map(one, names)]
+
+
+def main() -> int:
+    options = options_of(__doc__, "out", "rehearse", "keywords").parse_args()
+    words = options.keywords
+    names = [name for name in PROGRAMS if not words or any(one in name for one in words)]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.out.with_suffix("") if options.out else Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        if options.rehearse:
+            return rehearse(names, folder)
+        found = measured(names, folder)
+        about = {**about_gpu("reproduced", tilelang=True), "launches": LAUNCHES}
+        write(options.out, {**about, "programs": found}, 5)
+    faults = [fault for one in found for fault in faults_of(one)]
+    print("\n".join(faults) or "every fixed kernel was right")
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

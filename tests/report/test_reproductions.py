@@ -1,0 +1,97 @@
+"""The report on a finding: what is wrong, the witness, what was done and what it gave."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.linter import lint
+from smemreuse.report.reproductions import (
+    finding_report,
+    heading,
+    reproduction_data,
+    reproduction_table,
+)
+from smemreuse.report.tables import console
+from smemreuse.results.reproduction import (
+    AS_IT_IS,
+    DELAYED,
+    MENDED,
+    Reproduction,
+    Shown,
+    VariantOutcome,
+)
+from tests.conftest import ROOT
+
+(KERNEL,) = read_dump(ROOT / "fixtures" / "lint" / "race_round_the_loop.tir").kernels
+HAZARD = lint(KERNEL).hazards[0]
+NOTHING = {"launches": 0, "differing": 0, "unsteady": 0, "hangs": False, "error": ""}
+FOUND = Reproduction(
+    "program.py",
+    "kernel",
+    "fcb046fc",
+    HAZARD,
+    shown=Shown.DELAYED,
+    attempt="threads 96-127 wait 20,000 cycles",
+    reference=MENDED,
+    outcomes={
+        AS_IT_IS: VariantOutcome(40),
+        DELAYED: VariantOutcome(40, differing=40),
+        MENDED: VariantOutcome(40),
+    },
+    tried=("threads 96-127 wait 20,000 cycles",),
+    mends=("a barrier inserted",),
+    mend_diff="--- a\n+++ b\n+    __syncthreads();",
+    diff_of="the generated CUDA",
+    delay_diff="--- a\n+++ c\n+    smemreuse_delay(96, 128, 20000, 1);",
+    environment={"tilelang": "0.1.15", "card": "NVIDIA H200"},
+    report="kernel.md",
+    script="kernel.py",
+)
+
+
+def test_it_stands_by_itself() -> None:
+    text = finding_report(FOUND)
+    for part in (
+        "# Nothing orders two accesses to the same bytes: `As` in `kernel`",
+        "On the GPU it is shown: delayed, 40 of 40 launches differ.",
+        "k = 0  reads byte 0 of As",
+        "Threads 96-127 wait 20,000 cycles.",
+        "+    smemreuse_delay(96, 128, 20000, 1);",
+        "| delayed | 40 | 40 | 0 |  |",
+        "- a barrier inserted",
+        "+    __syncthreads();",
+        "- card: NVIDIA H200",
+        "`python kernel.py`",
+    ):
+        assert part in text, part
+    assert "Not run" not in text
+
+
+def test_without_a_launch_it_says_so() -> None:
+    left = replace(FOUND, shown=Shown.NOT_RUN, why="no GPU", outcomes={}, mends=(), mend_diff="")
+    text = finding_report(left)
+    assert "Not run: no GPU." in text
+    assert "| variant |" not in text
+    assert "No barrier, wait or fence that can be inserted" in text
+
+
+def test_the_heading_of_a_file_is_a_docstring() -> None:
+    text = heading(replace(FOUND, attempt='three quotes """ and a \\ are told'))
+    found: dict[str, object] = {}
+    exec(f'"""{text}"""\nx = __doc__', found)
+    assert "fcb046fc" in str(found["x"])
+    assert "a \\ are" in str(found["x"])
+
+
+def test_the_table_and_json_have_the_outcomes() -> None:
+    out = console()
+    with out.capture() as captured:
+        out.print(reproduction_table(out, [FOUND]))
+    assert "delayed: 40 of 40 launches differ" in " ".join(captured.get().split())
+    data = reproduction_data(FOUND)
+    assert data["outcomes"] == {
+        name: {**NOTHING, "launches": 40, "differing": 40 if name == DELAYED else 0}
+        for name in FOUND.outcomes
+    }
+    assert (data["shown"], data["finding"]) == ("shown", "fcb046fc")
