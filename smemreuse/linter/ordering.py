@@ -103,10 +103,10 @@ class OrderHazards(Collected):
             agents=agents,
             acts=(
                 words.act(
-                    f"{_verb(first)} {bytes_} of {name}", met.earlier if met else None, found.ids
+                    f"{_verb(found)} {bytes_} of {name}", met.earlier if met else None, found.ids
                 ),
                 words.act(
-                    f"{_verb(second)} {bytes_} of {name}", met.later if met else None, traced.ids
+                    f"{_verb(traced)} {bytes_} of {name}", met.later if met else None, traced.ids
                 ),
             ),
         )
@@ -170,8 +170,8 @@ class OrderHazards(Collected):
             bytes=met.bytes if met is not None else None,
             agents=agents,
             acts=(
-                words.act(f"{_verb(first)} byte {byte} of {name}, generic proxy", None, other.ids),
-                words.act(f"{_verb(second)} byte {byte} of {name}, async proxy", None, traced.ids),
+                words.act(f"{_verb(other)} byte {byte} of {name}, generic proxy", None, other.ids),
+                words.act(f"{_verb(traced)} byte {byte} of {name}, async proxy", None, traced.ids),
             ),
         )
         self._add(hazard, later, traced.buffer)
@@ -245,11 +245,6 @@ class OrderHazards(Collected):
         return None
 
 
-def _verb(told: str) -> str:
-    """The verb of what `words.does` told."""
-    return told.rpartition(" ")[2]
-
-
 def _surely_reads(stmt: Stmt) -> bool:
     """Whether a statement surely reads what descriptors stand for."""
     effect = evaluated_effect(stmt)
@@ -275,3 +270,8 @@ def _agents(
 ) -> tuple[str, str]:
     one, two = (met.earlier, met.later) if met is not None else (None, None)
     return words.agent(earlier, one, found.ids), words.agent(later, two, traced.ids)
+
+
+def _verb(access: TracedAccess) -> str:
+    """What one thread does."""
+    return "writes" if access.is_write else "reads"

@@ -27,7 +27,8 @@ class FitStep:
 @dataclass(frozen=True)
 class Fit:
     """One kernel's buffers of one scope: the bytes that each block takes, and what would have to
-    change. `peak` are the buffers that are live together at `at`, where nothing is known to help."""
+    change. Where nothing is known to help, `peak` are the buffers that are live together at `at`.
+    """
 
     file: str
     name: str

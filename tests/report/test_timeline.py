@@ -39,7 +39,7 @@ def test_a_race_has_its_barrier_missing_between_the_two_accesses() -> None:
 def test_proxies_and_engines_are_named() -> None:
     timeline = shown("stored_without_fence")
     assert [one.text for one in timeline.events if one.column is not None] == [
-        "write byte 128 of As, generic proxy",
+        "writes byte 128 of As, generic proxy",
         "reads byte 128 of As, async proxy",
     ]
     assert timeline.agents[1] == "TMA store of thread 0"

@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any
 
 from smemreuse.advisor.model import estimate
-from smemreuse.compilers.outcomes import error_line
 from smemreuse.compilers.tilelang.advice import tensor_bytes
 from smemreuse.compilers.tilelang.estimate import LoweringPlace, LoweringRequest
 from smemreuse.compilers.tilelang.levers.rewrites import Setting, direct_stores, fewer_stages
@@ -91,18 +90,14 @@ class FunctionFitting:
         if found.fits:
             usual = replace(found, before=self._tried((), "speed").bytes)
             return Fitted(self.func, *(("speed", usual) if usual.fits else ("bytes", found)))
-        fitting, refused, tried = self._fitting()
-        before = self._time(first)
-        for best in sorted(fitting, key=lambda one: one.cost):
-            if best.hazards - first.hazards:
-                continue  # lint finds more than in the function itself
-            after = self._time(best)
-            slowdown = after / before if after and before else None
-            steps = tuple(self._steps(best))
-            found = replace(found, steps=steps, slowdown=slowdown, tried=tried)
-            return Fitted(best.func, "bytes", found)
-        why = self._why(first, fitting, refused)
-        return Fitted(self.func, "bytes", replace(found, tried=tried, why=why))
+        best, tried, why = self._cheapest(first)
+        if best is None:
+            return Fitted(self.func, "bytes", replace(found, tried=tried, why=why))
+        before, after = self._time(first), self._time(best)
+        slowdown = after / before if after and before else None
+        steps = tuple(self._steps(best))
+        found = replace(found, steps=steps, slowdown=slowdown, tried=tried)
+        return Fitted(best.func, "bytes", found)
 
     # Combinations -------------------------------------------------------------------------------
 
@@ -115,26 +110,22 @@ class FunctionFitting:
         found.sort(key=lambda each: (sum(one.cost for one in each), len(each)))
         return [each for each in found if each]
 
-    def _fitting(self) -> tuple[list[_Trial], list[str], int]:
-        """The combinations that fit, what TileLang said of those that it cannot lower, and how many
-        were tried. What has more levers than one that fits is not tried."""
-        found: list[_Trial] = []
-        refused: list[str] = []
-        tried = 0
-        for settings in self._combinations():
-            if tried == MOST_TRIED:
-                break
-            if any(set(one.settings) <= set(settings) for one in found):
-                continue
-            tried += 1
+    def _cheapest(self, first: _Trial) -> tuple[_Trial | None, int, str]:
+        """The cheapest combination that fits, and in which lint finds no more than in the function
+        itself; how many were tried, and why there is none."""
+        refused = hazardous = 0
+        combinations = self._combinations()[:MOST_TRIED]
+        for tried, settings in enumerate(combinations, 1):
             try:
                 trial = self._tried(settings)
-            except Exception as error:  # TileLang raises of all kinds; each is kept with its words
-                refused.append(error_line(error))
+            except Exception:  # TileLang raises of all kinds: it cannot lower this combination
+                refused += 1
                 continue
             if trial.bytes <= self.limit:
-                found.append(trial)
-        return found, refused, tried
+                if not trial.hazards - first.hazards:
+                    return trial, tried, ""
+                hazardous += 1
+        return None, len(combinations), self._why(first, refused, hazardous)
 
     def _tried(self, settings: Settings, objective: ObjectiveName = "bytes") -> _Trial:
         func = self.func
@@ -167,8 +158,8 @@ class FunctionFitting:
         except PlanError:
             return None
 
-    def _why(self, first: _Trial, fitting: Sequence[_Trial], refused: Sequence[str]) -> str:
-        if fitting:
+    def _why(self, first: _Trial, refused: int, hazardous: int) -> str:
+        if hazardous:
             return "lint finds more hazards in all that fits than in the function itself"
         largest = max(first.kernels, key=lambda one: one.bytes)
         buffers = sorted(
@@ -176,6 +167,6 @@ class FunctionFitting:
             key=lambda one: -(one.size or 0),
         )
         peak = ", ".join(f"{one.name} ({one.size:,})" for one in buffers[:MOST_NAMED])
-        more = f"; TileLang cannot lower {len(refused)} of the changes" if refused else ""
+        more = f"; TileLang cannot lower {refused} of the changes" if refused else ""
         levers = "fewer stages, later loads and direct stores"
         return f"{levers} are not enough; its largest buffers are {peak}{more}"
