@@ -5,7 +5,7 @@ What it does not do yet is marked in the index, and each mark has to go when it 
 
 from __future__ import annotations
 
-import tomllib
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,11 @@ from smemreuse.linter import lint
 from smemreuse.results.hazards import HazardKind, LintReport
 from tests.conftest import ROOT
 from tests.dumps import kernels_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 FIELD = ROOT / "fixtures" / "field"
 DUMPS = FIELD / "dumps"
@@ -65,7 +70,8 @@ def test_each_bug_was_seen_somewhere(name: str) -> None:
     assert entry["bug"]
     for place in entry["seen"]:
         repository, _, number = place.partition("#")
-        assert repository.count("/") == 1 and number.isdigit()
+        assert repository.count("/") == 1
+        assert number.isdigit()
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
