@@ -5,26 +5,19 @@ What it does not do yet is marked in the index, and each mark has to go when it 
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from fixtures.field.table import PAGE, Row, index, rendered
 from smemreuse.audit import BarrierStage
 from smemreuse.linter import lint
 from smemreuse.results.hazards import HazardKind, LintReport
 from tests.conftest import ROOT
 from tests.dumps import kernels_of
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-FIELD = ROOT / "fixtures" / "field"
-DUMPS = FIELD / "dumps"
+DUMPS = ROOT / "fixtures" / "field" / "dumps"
 
 
 @dataclass(frozen=True)
@@ -47,13 +40,13 @@ class Case:
         return lint(kernel, BarrierStage.PRESENT)
 
 
-def _case(name: str, row: dict[str, Any]) -> Case:
+def _case(name: str, row: Row) -> Case:
     buffers = (row["buffer"],) if row["buffer"] else ()
     kind, certain = HazardKind(row["kind"]), bool(row["certain"])
     return Case(name, kind, buffers, certain, row.get("missed", ""), row.get("alarm", ""))
 
 
-INDEX: dict[str, Any] = tomllib.loads((FIELD / "index.toml").read_text())
+INDEX = index()
 SEEN = [_case(name, entry["found"]) for name, entry in INDEX.items()]
 VARIED = [_case(f"{name}.varied", entry["varied"]) for name, entry in INDEX.items()]
 CASES = [*SEEN, *VARIED]
@@ -97,3 +90,8 @@ def test_nine_of_ten_bugs_as_they_were_seen_are_found() -> None:
 def test_a_bug_and_its_fix_are_two_kernels(case: Case) -> None:
     before, after = (Path(DUMPS / f"{case}.{side}.tir").read_text() for side in ("before", "after"))
     assert before != after
+
+
+def test_the_page_has_the_tables_of_the_index() -> None:
+    page = PAGE.read_text()
+    assert rendered(page) == page, "run fixtures.field.table"
