@@ -59,6 +59,7 @@ class Session(SessionReports, TileLangLog, TileLangSession):
     - `kernels`, `plans`: what was lowered, and what was applied to it.
     - `left`: the functions on which our merge failed, with a warning; TileLang's own merged them.
     - `mendings`: what came of each kernel, merged or not, under `merge(mend=True)`.
+    - `trimmings`: what came of each kernel, merged or not, under `merge(trim=True)`.
     - `fittings`: what came of each function under `merge(objective="fit")`.
     - `reloaded`: the names of functions that came out of TileLang's cache on disk. These were not
       lowered, and have no plan here.
@@ -76,6 +77,7 @@ def merge(
     strict: bool = False,
     unchecked: bool = False,
     mend: bool = False,
+    trim: bool = False,
     limit: int | None = None,
     arch: str | None = None,
 ) -> Iterator[Session]:
@@ -99,6 +101,11 @@ def merge(
     put in after TileLang's own barriers and fences, and found by linting the kernel that has it.
     The session says in `mendings` what was put in, where and why, and what could not be mended.
 
+    With `trim=True` barriers of the block and proxy fences go whose absence is proved to be
+    harmless: each is taken out by itself, and stays out if lint then proves the kernel clean, and
+    assumes nothing, and the plans hold without it. That is asked of kernels that are clean as they
+    are (or are mended), and hand nothing on by global memory. `trimmings` says what went.
+
     With `objective="fit"` a function whose kernels do not fit into `limit` bytes for each block (of
     `arch`, such as "sm_120"; by default of the GPU that it is lowered for) is changed until they
     do: its loops get fewer stages, loads are put off to where their tile is used, and tiles that
@@ -117,7 +124,7 @@ def merge(
     if fit is not None:
         install_levers()
     session = Session.of(options, unchecked=unchecked)
-    session.mend, session.fit = mend, fit
+    session.mend, session.trim, session.fit = mend, trim, fit
     with confined(session):
         yield session
 

@@ -18,6 +18,7 @@ from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.results.fitting import Fitting
 from smemreuse.results.mending import Mending
+from smemreuse.results.trimming import Trimming
 
 
 class SessionObserver:
@@ -40,6 +41,9 @@ class SessionObserver:
 
     def on_fitted(self, fitting: Fitting) -> None:
         """What came of fitting a function into the memory of a block."""
+
+    def on_trimmed(self, trimmings: Sequence[Trimming]) -> None:
+        """What came of trimming each kernel of a function."""
 
     def on_not_mended(self, function: str, why: str) -> None:
         """Mending a function failed; it stays as it is."""

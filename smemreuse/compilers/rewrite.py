@@ -20,9 +20,10 @@ class LiveRewriter:
     """Rewrites one function with the statements of `tirx`, the compiler's own module.
 
     `before` and `after` are the statements that are put in at a place, `guards` the conditions of
-    branches that are put around what is there. `merged` are the buffers
-    whose allocations go, by `key` of each. `prologues` are put in at the head of each launch, in
-    program order; where they are `nested`, each is a function of the statement that is its body.
+    branches that are put around what is there, `removed` the places of statements that are left
+    out. `merged` are the buffers whose allocations go, by `key` of each. `prologues` are put in at
+    the head of each launch, in program order; where they are `nested`, each is a function of the
+    statement that is its body.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class LiveRewriter:
         before: Mapping[int, Sequence[Any]] | None = None,
         after: Mapping[int, Sequence[Any]] | None = None,
         guards: Mapping[int, Any] | None = None,
+        removed: Collection[int] = (),
         merged: Collection[Any] = (),
         key: Callable[[Any], Any] = lambda buffer: buffer,
         prologues: Sequence[Sequence[Any]] | None = None,
@@ -39,6 +41,7 @@ class LiveRewriter:
     ):
         self._tirx = tirx
         self._before, self._after, self._guards = before or {}, after or {}, guards or {}
+        self._removed = removed
         self._merged, self._key = merged, key
         self._prologues, self._nested = prologues, nested
         self._count = 0
@@ -60,7 +63,8 @@ class LiveRewriter:
             children = [self._statement(child) for child in node.seq]
             return node if _same(children, node.seq) else self._tirx.SeqStmt(children)
         place, self._count = self._count, self._count + 1
-        if _is(node, "AllocBuffer") and self._key(node.buffer) in self._merged:
+        is_merged = _is(node, "AllocBuffer") and self._key(node.buffer) in self._merged
+        if is_merged or place in self._removed:
             rewritten = self._tirx.Evaluate(self._tirx.IntImm("int32", 0))
         else:
             rewritten = self._with_bodies(node)

@@ -17,7 +17,7 @@ from smemreuse.ir.kernel import (
     nested_blocks,
     walk_statements,
 )
-from smemreuse.results.mending import Edit, Guard
+from smemreuse.results.mending import Edit, Guard, Removal
 
 
 def last_of(block: Block) -> Stmt:
@@ -32,9 +32,12 @@ def edited(body: Block, edits: Sequence[Edit]) -> tuple[Block, dict[Stmt, Stmt]]
     """The body with these edits made, and a map from each rebuilt scope to the original one."""
     beside: dict[tuple[Stmt, bool], list[Stmt]] = {}
     guards: dict[Stmt, Expr] = {}
+    removed = {one.anchor for one in edits if isinstance(one, Removal)}
     for one in edits:
         if isinstance(one, Guard):
             guards[one.anchor] = one.condition
+        elif isinstance(one, Removal):
+            continue
         else:
             made = [Evaluate(each.call) for each in one.inserted]
             beside.setdefault((one.anchor, one.after), []).extend(made)
@@ -44,6 +47,8 @@ def edited(body: Block, edits: Sequence[Edit]) -> tuple[Block, dict[Stmt, Stmt]]
     def rebuilt(block: Block) -> Block:
         found: list[Stmt] = []
         for stmt in block:
+            if stmt in removed:
+                continue
             found += beside.get((stmt, False), ())
             new = _scope(stmt) if stmt in touched else stmt
             found.append(If(guards[stmt], (new,)) if stmt in guards else new)

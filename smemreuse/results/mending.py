@@ -70,7 +70,25 @@ class Guard:
     side = "around"
 
 
-Edit: TypeAlias = Insertion | Guard
+@dataclass(frozen=True, eq=False)
+class Removal:
+    """A statement that is taken out."""
+
+    anchor: Stmt
+
+    def at(self, anchor: Stmt, others: Mapping[Stmt, Stmt]) -> Removal:
+        """The same of another statement."""
+        return Removal(anchor)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is taken out."""
+        return (label(self.anchor),)
+
+    side = "instead of"
+
+
+Edit: TypeAlias = Insertion | Guard | Removal
 """One change of a kernel's text."""
 
 

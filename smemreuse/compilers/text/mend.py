@@ -15,7 +15,7 @@ from smemreuse.ir.expr import Const, Expr, Load, format_expr
 from smemreuse.linter import lint
 from smemreuse.mender import mend
 from smemreuse.results.hazards import LintReport
-from smemreuse.results.mending import Edit, Guard, Inserted, Mending
+from smemreuse.results.mending import Edit, Guard, Inserted, Mending, Removal
 
 INDENT = "    "
 CHANGED = "lint finds {}, not {}, in the text after the fixes were inserted"
@@ -101,6 +101,9 @@ class _MendEditor(LineEdits):
         if indent is None or self.lines[node.lineno - 1].lstrip().startswith("elif"):
             raise PlanError("no line can be put in there; write one statement on each, and no elif")
         begin, end = node.lineno - 1, node.end_lineno or node.lineno
+        if isinstance(edit, Removal):
+            self.replace(begin, end, [f"{indent}{_prefix(function)}.evaluate(0)"])
+            return
         if isinstance(edit, Guard):
             inside = [INDENT + line.rstrip("\r\n") for line in self.lines[begin:end]]
             self.replace(begin, end, [f"{indent}if {format_expr(edit.condition)}:", *inside])

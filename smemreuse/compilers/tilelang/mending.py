@@ -5,7 +5,7 @@ A function is read anew, statement by statement, and written back with what is p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,9 +20,10 @@ from smemreuse.errors import BackendError
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt
 from smemreuse.linter import lint
-from smemreuse.mender import mend
+from smemreuse.mender import mend, trim
 from smemreuse.results.hazards import LintReport
-from smemreuse.results.mending import Edit, Guard, Inserted, Mending
+from smemreuse.results.mending import Edit, Guard, Inserted, Mending, Removal
+from smemreuse.results.trimming import Trimming
 
 CONDITIONS = {"eq": tirx.EQ, "floordiv": tirx.FloorDiv}
 NAMESPACES = ("tl", TIR)
@@ -74,6 +75,24 @@ class Synchronized:
             return self, tuple(one.taken_back(doubt) for one in found)
         return again, found
 
+    def trimmed(self, accepted: Callable[[Any], bool]) -> tuple[Synchronized, tuple[Trimming, ...]]:
+        """The function without the barriers and fences that its kernels do not need, and what came
+        of each. `accepted` says of a function whether the plans of its buffers hold there."""
+        found: list[Trimming] = []
+        taken: list[Removal] = []
+        for kernel in self.kernels:
+            before = tuple(taken)
+
+            def holds(removals: tuple[Removal, ...], before: tuple[Removal, ...] = before) -> bool:
+                return accepted(self._without((*before, *removals)))
+
+            found.append(trim(kernel, BarrierStage.PRESENT, holds))
+            taken += found[-1].removals
+        return (replace(self, func=self._without(taken)) if taken else self), tuple(found)
+
+    def _without(self, removals: Sequence[Removal]) -> Any:
+        return MendWriter(self.func, self.reader).written(removals)
+
 
 def _kinds(hazards: Sequence[Any]) -> list[tuple[str, bool, tuple[str, ...]]]:
     return sorted((one.kind.value, one.certain, one.buffers) for one in hazards)
@@ -104,10 +123,13 @@ class MendWriter:
         for (place, after), nodes in (more or {}).items():
             beside[after][place] = [*nodes]
         guards: dict[int, Any] = {}
+        removed: set[int] = set()
         for one in edits:
             place = self._reader.places[one.anchor]
             if isinstance(one, Guard):
                 guards[place] = self._condition(one.condition)
+            elif isinstance(one, Removal):
+                removed.add(place)
             else:
                 beside[one.after].setdefault(place, []).extend(map(self._made, one.inserted))
         rewriter = LiveRewriter(
@@ -115,6 +137,7 @@ class MendWriter:
             before=beside[False],
             after=beside[True],
             guards=guards,
+            removed=removed,
             prologues=prologues,
         )
         return rewriter.rewritten(self._func)

@@ -35,6 +35,7 @@ from smemreuse.plugins import stamp
 from smemreuse.results.fitting import Fitting
 from smemreuse.results.mending import Mending
 from smemreuse.results.provenance import ObjectiveName
+from smemreuse.results.trimming import Trimming
 from smemreuse.versions.merges import Merge, configured
 
 Pass: TypeAlias = Callable[[Any], Any]
@@ -87,10 +88,11 @@ class TileLangLog(SessionLog):
     """As above. A kernel that comes out of TileLang's cache was not lowered again and adds no plan:
     `cached` are the functions that came out of the one on disk, each once, and `reloaded` their
     names. `mendings` are what came of mending each kernel, merged or not, `fittings` what came of
-    fitting each function."""
+    fitting each function, `trimmings` what came of trimming each kernel."""
 
     mendings: list[Mending] = field(default_factory=list)
     fittings: list[Fitting] = field(default_factory=list)
+    trimmings: list[Trimming] = field(default_factory=list)
     cached: list[CachedFunction] = field(default_factory=list)
 
     @property
@@ -104,6 +106,9 @@ class TileLangLog(SessionLog):
     def on_fitted(self, fitting: Fitting) -> None:
         self.fittings.append(fitting)
 
+    def on_trimmed(self, trimmings: Sequence[Trimming]) -> None:
+        self.trimmings += trimmings
+
     def on_reloaded(self, kernel: Any) -> None:
         found = CachedFunction(kernel.prim_func, kernel.target, dict(kernel.pass_configs or {}))
         if not any(found.same_as(known) for known in self.cached):
@@ -114,10 +119,11 @@ class TileLangLog(SessionLog):
 class TileLangSession(MergeSession):
     """One merge in force. With `mend` the hazards of kernels themselves are mended where that takes
     no more than barriers, waits and fences; with `fit` levers are pulled where a function does not
-    fit."""
+    fit; with `trim` barriers and fences go that are not needed."""
 
     mend: bool = False
     fit: FitRequest | None = None
+    trim: bool = False
     _lowering: _Lowering = field(default_factory=lambda: _Lowering(), repr=False)
 
     @property
@@ -131,6 +137,7 @@ class TileLangSession(MergeSession):
         checked = "unchecked" if self.unchecked else "strict" if self.strict else "checked"
         checked += "/mended" if self.mend else ""
         checked += f"/{self.fit}" if self.fit else ""
+        checked += "/trimmed" if self.trim else ""
         added = stamp()
         checked += f"/{added}" if added else ""
         return f"{self.policy}/{self.packer}/{self.objective}/{checked}"
@@ -257,6 +264,7 @@ class TileLangSession(MergeSession):
         sources = known.function.sources if known else None
         synchronized, mendings = self._mended(Synchronized(name, func, merged, sources))
         self._report(mendings)
+        synchronized = self._trimmed(synchronized, lambda _func: True)
         if known:
             lowered = [
                 known.function.with_origin(
@@ -295,6 +303,20 @@ class TileLangSession(MergeSession):
                     self.warn(f"smemreuse: {mending.kernel}: {unmended}")
         return found, mendings
 
+    def _trimmed(self, function: Synchronized, accepted: Callable[[Any], bool]) -> Synchronized:
+        """A function without the barriers and fences that it does not need, if that is asked."""
+        if not self.trim:
+            return function
+        try:
+            found, trimmings = function.trimmed(accepted)
+        except Exception as error:  # a fault of ours must not end a compilation
+            kind = "" if isinstance(error, SmemReuseError) else f"{type(error).__name__}: "
+            self.warn(f"smemreuse: {function.name} is not trimmed: {kind}{error}")
+            return function
+        for observer in self.observers:
+            observer.on_trimmed(trimmings)
+        return found
+
     def _confirmed(self, pending: PendingMerge, func: Any) -> Any:
         """A function whose plans hold with its barriers: as it is, or merged anew."""
         function = pending.function
@@ -310,6 +332,10 @@ class TileLangSession(MergeSession):
                 synchronized = as_planned
                 mendings = tuple(one.taken_back(PLAN_FAILS) for one in mendings)
         self._report(mendings)
+        if not self.unchecked:
+            synchronized = self._trimmed(
+                synchronized, lambda func: function.judged(choice.proposal, func).acceptable
+            )
         audit = StockAudit(function, stock, choice.proposal, config)
         self._lowering.lowered += self.keep(
             function, choice, stock, audit.verdict, synchronized.report, mendings

@@ -1,0 +1,197 @@
+"""`trim`: takes out the barriers and proxy fences whose absence is proved to be harmless.
+
+The opposite of `mend`, by the same trial: a kernel is linted without one of them, and it stays out
+if lint then proves it clean, and assumes nothing. What lint does not see keeps all of
+them: an order of accesses to global memory that threads of a block hand values on by, tensor
+memory, and clusters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from smemreuse.audit import BarrierStage, barriers_follow
+from smemreuse.checker.budget import Work
+from smemreuse.checker.slice import operations_of
+from smemreuse.ir.expr import Load, Pointer, Var
+from smemreuse.ir.kernel import (
+    SHARED_SCOPES,
+    Buffer,
+    Evaluate,
+    Kernel,
+    Stmt,
+    nodes_of,
+    walk_statements,
+)
+from smemreuse.ir.tree import StatementTree
+from smemreuse.ir.types import integer_type
+from smemreuse.linter import Apart, lint_apart, taken_apart
+from smemreuse.linter.linter import OF_LINT
+from smemreuse.mender.edited import edited
+from smemreuse.results.hazards import LintReport
+from smemreuse.results.mending import Removal
+from smemreuse.results.trimming import Trimming
+from smemreuse.semantics.effects import Effect, Engine, Group
+from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
+
+MOST_TRIED = 24
+OF_TRIMMING = 4 * OF_LINT
+"""Statements without which a kernel is linted, and units of work for it all."""
+
+LEAST_LEFT = 3
+"""Statements that a block keeps: TileLang's later passes take out hints, and fail on what they made
+a sequence of one (`SetMaxNRegInjector` of 0.1.15)."""
+
+NOT_PROVED = "lint does not prove the kernel itself clean without assumptions"
+OTHERS = "it uses tensor memory, a cluster or the grid, whose order lint does not follow"
+HANDED_ON = "{} is both read and written in global memory, whose order lint does not follow"
+LATER = "a later pass inserts its barriers"
+
+_DESCRIPTOR = re.compile(r"_desc(_\d+)?$")
+
+Removals = tuple[Removal, ...]
+Accepted = Callable[[Removals], bool]
+
+
+def trim(
+    kernel: Kernel,
+    barriers: BarrierStage = BarrierStage.AUTO,
+    accepted: Accepted = lambda _removals: True,
+) -> Trimming:
+    """The barriers and proxy fences of a kernel that can go, the innermost first.
+
+    `accepted` says of some removals whether all else that is known of the kernel holds with them,
+    such as that buffers may share bytes. Nothing goes from a kernel into which a later pass inserts
+    barriers, or of which it is not known whether that is harmless: `why` says so.
+    """
+    apart = taken_apart(kernel)
+    search = _TrimSearch(apart, kernel is apart.kernel, accepted)
+    if barriers_follow(kernel, barriers):
+        return Trimming(kernel.name, why=LATER)
+    return search.result()
+
+
+@dataclass
+class _TrimSearch:
+    """The removals found so far; `in_place` tells that the kernel is as it was given, its buffers
+    not separated first."""
+
+    apart: Apart
+    in_place: bool
+    accepted: Accepted
+    chosen: list[Removal] = field(default_factory=list)
+    tried: int = 0
+
+    def __post_init__(self) -> None:
+        self.work = Work(OF_TRIMMING)
+
+    def result(self) -> Trimming:
+        kernel = self.apart.kernel
+        why = self._why_not()
+        if why:
+            return Trimming(kernel.name, why=why)
+        spent = self.work.done
+        for stmt in self._candidates():
+            if self.tried == MOST_TRIED or self.work.done + spent > self.work.limit:
+                break
+            self.tried += 1
+            removals = (*self.chosen, Removal(stmt))
+            found = self._lint(removals)
+            if found.clean and not found.assumptions and self.accepted(removals):
+                self.chosen.append(removals[-1])
+        return Trimming(kernel.name, tuple(self.chosen), self.tried)
+
+    @cached_property
+    def report(self) -> LintReport:
+        """What lint finds of the kernel as it is."""
+        return self._lint(())
+
+    def _why_not(self) -> str:
+        body = self.apart.kernel.body
+        if not self.in_place:
+            return NOT_PROVED
+        effects = [effect_of(call) for stmt in walk_statements(body) for call in calls_of(stmt)]
+        if any(map(_is_beyond, effects)) or _has_tensor_memory(self.apart.kernel):
+            return OTHERS
+        handed_on = _handed_on(self.apart.kernel)
+        if handed_on:
+            return HANDED_ON.format(handed_on)
+        return "" if self.report.clean and not self.report.assumptions else NOT_PROVED
+
+    def _candidates(self) -> Iterator[Stmt]:
+        """Barriers of the block and proxy fences, those in the most loops first."""
+        tree = StatementTree(self.apart.kernel.body)
+        found = [
+            one
+            for one in walk_statements(self.apart.kernel.body)
+            if _may_go(one) and len(tree.path(one)[-1].block) > LEAST_LEFT
+        ]
+        yield from sorted(found, key=lambda one: -len(list(tree.loops(one))))
+
+    def _lint(self, removals: Removals) -> LintReport:
+        kernel = self.apart.kernel
+        body, _ = edited(kernel.body, removals)
+        found = replace(self.apart, kernel=replace(kernel, body=body))
+        return lint_apart(found, False, self.work)
+
+
+def _may_go(stmt: Stmt) -> bool:
+    """Whether a statement is a barrier or a proxy fence, and nothing else."""
+    effect = evaluated_effect(stmt) if isinstance(stmt, Evaluate) else None
+    if effect is None:
+        return False
+    meeting = effect.meeting
+    is_barrier = meeting is not None and meeting.group in (Group.BLOCK, Group.NAMED)
+    is_fence = effect.fence and meeting is None and effect.mbarrier is None
+    return (is_barrier or is_fence) and not effect.within and effect.commits is None
+
+
+# What lint does not see -------------------------------------------------------------------------
+
+
+def _is_beyond(effect: Effect) -> bool:
+    meets = effect.meeting is not None and effect.meeting.group in (Group.CLUSTER, Group.GRID)
+    return meets or effect.remote or bool(effect.may_meet)
+
+
+def _has_tensor_memory(kernel: Kernel) -> bool:
+    known = (*SHARED_SCOPES, "global", "local", "wmma", "shared.barrier", "shared.cluster_barrier")
+    return any(not one.scope.startswith(known) for one in kernel.allocations())
+
+
+def _handed_on(kernel: Kernel) -> str:
+    """A buffer in global memory that is both read and written; empty where there is none. What a
+    call has the address of it may read; what it may write is known of all others."""
+    operations = operations_of(kernel)
+    written = {_name(one) for one in operations.written | operations.escaped if _is_global(one)}
+    read: set[str] = set()
+    for stmt in walk_statements(kernel.body):
+        read |= {
+            _name(node.buffer.storage)
+            for node in nodes_of(stmt)
+            if isinstance(node, (Load, Pointer)) and node.buffer.scope == "global"
+        }
+        for call in calls_of(stmt):
+            engine = effect_of(call).engine
+            tensors = {
+                _name(one)
+                for one in call.args
+                if isinstance(one, Var) and not integer_type(one.dtype)
+            }
+            if engine is Engine.TMA_STORE:
+                written |= tensors
+            elif engine is Engine.TMA_LOAD:
+                read |= tensors
+    return min(written & read, default="")
+
+
+def _is_global(storage: Buffer | Var) -> bool:
+    return isinstance(storage, Var) or storage.scope == "global"
+
+
+def _name(storage: Buffer | Var) -> str:
+    """The name of memory, the same for a tensor and for the descriptor of it."""
+    return _DESCRIPTOR.sub("", storage.name)
