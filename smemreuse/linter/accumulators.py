@@ -69,12 +69,16 @@ class Accumulators:
         return Accumulators(dict.fromkeys(buffers, math.prod(axes.values())), found)
 
     def added_to(self, accesses: Accesses) -> Accesses:
-        """The given accesses to shared memory together with those to the accumulators."""
+        """The given accesses to shared memory together with those to the accumulators.
+
+        A multiplication's own access to its registers is replaced: no proxy leads to them.
+        """
         if not self.sizes:
             return accesses
         found = dict(accesses)
         for stmt, more in self.accesses.items():
-            found[stmt] = (*found.get(stmt, ()), *more)
+            others = (one for one in found.get(stmt, ()) if one.buffer not in self.sizes)
+            found[stmt] = (*others, *more)
         return found
 
 
