@@ -38,7 +38,7 @@ Rewrite = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Setting:
+class LeverSetting:
     """One lever of a function: what it does, how it is done, and the order of its cost among others
     (about what share of the time it may take; the model decides where it can)."""
 
@@ -69,7 +69,7 @@ def _stages(loop: Any) -> int:
     return int(notes[NUM_STAGES])
 
 
-def fewer_stages(func: Any) -> list[list[Setting]]:
+def fewer_stages(func: Any) -> list[list[LeverSetting]]:
     """For each pipelined loop the settings with fewer stages, the mildest first; those with none
     load each tile where it is used."""
     return [
@@ -78,7 +78,7 @@ def fewer_stages(func: Any) -> list[list[Setting]]:
     ]
 
 
-def _fewer(at: int, name: str, stages: int, left: int) -> Setting:
+def _fewer(at: int, name: str, stages: int, left: int) -> LeverSetting:
     if left:
         sentence = f"the loop over {name} has {_counted(left)} instead of {stages}"
         kind, cost = LeverKind.STAGES, 0.1 * (stages - left) / stages + (0.2 if left == 1 else 0)
@@ -90,7 +90,7 @@ def _fewer(at: int, name: str, stages: int, left: int) -> Setting:
         changed = _with_stages(func, at, left)
         return changed if left else with_later_loads(changed)
 
-    return Setting(Lever(kind, sentence), rewritten, cost)
+    return LeverSetting(Lever(kind, sentence), rewritten, cost)
 
 
 def _counted(stages: int) -> str:
@@ -162,7 +162,7 @@ def _may_pass(pair: tuple[Any, Any], stmt: Any) -> bool:
 # Stores -----------------------------------------------------------------------------------------
 
 
-def direct_stores(func: Any) -> list[Setting]:
+def direct_stores(func: Any) -> list[LeverSetting]:
     """For each tile that only passes through shared memory from registers to global memory, the
     setting that stores it from registers."""
     return [_direct(str(buffer.name)) for buffer, _, _ in _passing(func)]
@@ -195,9 +195,11 @@ def _narrows_once(source: Any, through: Any, target: Any) -> bool:
     return bool(buffer_of(target).dtype == through.dtype)
 
 
-def _direct(name: str) -> Setting:
+def _direct(name: str) -> LeverSetting:
     sentence = f"{name} is left out: its values are stored from registers"
-    return Setting(Lever(LeverKind.DIRECT_STORE, sentence), lambda func: _stored(func, name), 0.05)
+    return LeverSetting(
+        Lever(LeverKind.DIRECT_STORE, sentence), lambda func: _stored(func, name), 0.05
+    )
 
 
 def _stored(func: Any, name: str) -> Any:
