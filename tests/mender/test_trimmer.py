@@ -11,12 +11,12 @@ from smemreuse.results.trimming import Trimming
 from tests.checker.small import SYNC, USE_A, USE_B, kernel_of, under
 
 
-def trimmed(body: str, **kernel: int) -> Trimming:
-    return trim(kernel_of(body, **kernel), BarrierStage.PRESENT)
+def trimmed(body: str) -> Trimming:
+    return trim(kernel_of(body), BarrierStage.PRESENT)
 
 
-def taken(body: str, **kernel: int) -> int:
-    found = trimmed(body, **kernel)
+def taken(body: str) -> int:
+    found = trimmed(body)
     assert found.why == ""
     return len(found.removals)
 
