@@ -6,7 +6,7 @@ import pytest
 
 from smemreuse.audit import BarrierStage
 from smemreuse.mender import trim
-from smemreuse.mender.trimmer import HANDED_ON, LATER, NOT_PROVED
+from smemreuse.mender.trimmer import HANDED_ON, LATER, NOT_PROVED, OTHERS, POLLS
 from smemreuse.results.trimming import Trimming
 from tests.checker.small import SYNC, USE_A, USE_B, kernel_of, under
 
@@ -60,6 +60,22 @@ def test_a_kernel_that_is_not_clean_keeps_all() -> None:
 def test_what_is_handed_on_in_global_memory_keeps_all() -> None:
     handed = trimmed(f"O[tx] = tx\n{SYNC}D[tx] = O[63 - tx]\n" + PAD)
     assert handed.why == HANDED_ON.format("Y")
+
+
+@pytest.mark.parametrize(
+    ("alone", "why"),
+    [
+        ("T.pdl_sync()\n", OTHERS),
+        ('T.evaluate(T.call_extern("handle", "__threadfence"))\n', OTHERS),
+        ('T.evaluate(T.call_extern("int32", "atomicAdd", T.address_of(O[0]), 1))\n', OTHERS),
+        ('T.evaluate(T.call_extern("int32", "mystery"))\n', OTHERS),
+        (under("while D[0] == 0", "c[0] = 1\n"), POLLS),
+    ],
+)
+def test_an_order_that_one_thread_learns_of_elsewhere_keeps_all(alone: str, why: str) -> None:
+    """A barrier tells the others that another kernel or block has written."""
+    found = trimmed(under("if tx == 0", alone) + SYNC + USE_A + PAD)
+    assert (found.removals, found.why) == ((), why)
 
 
 def test_barriers_to_come_are_not_judged() -> None:
