@@ -52,13 +52,18 @@ class LeverSetting:
 
 def pipelines(func: Any) -> list[tuple[Any, int]]:
     """The pipelined loops of a function in the order of `_with_stages`, each with its stages."""
-    found: list[tuple[Any, int]] = []
+    return [(loop, _stages(loop)) for loop in _pipelined(func.body)]
+
+
+def _pipelined(body: Any) -> list[Any]:
+    """The pipelined loops inside a statement, inner ones first."""
+    found: list[Any] = []
 
     def look(node: Any) -> None:
         if isinstance(node, tirx.For) and _stages(node):
-            found.append((node, _stages(node)))
+            found.append(node)
 
-    tirx.stmt_functor.post_order_visit(func.body, look)
+    tirx.stmt_functor.post_order_visit(body, look)
     return found
 
 
@@ -85,12 +90,7 @@ def _fewer(at: int, name: str, stages: int, left: int) -> LeverSetting:
     else:
         sentence = f"the loop over {name} loads each tile where it is used, not {stages} ahead"
         kind, cost = LeverKind.LATER_LOADS, 0.5
-
-    def rewritten(func: Any) -> Any:
-        changed = _with_stages(func, at, left)
-        return changed if left else with_later_loads(changed)
-
-    return LeverSetting(Lever(kind, sentence), rewritten, cost)
+    return LeverSetting(Lever(kind, sentence), lambda func: _with_stages(func, at, left), cost)
 
 
 def _counted(stages: int) -> str:
@@ -110,8 +110,9 @@ def _with_stages(func: Any, at: int, stages: int) -> Any:
         notes = {key: value for key, value in loop.annotations.items() if key != NUM_STAGES}
         if stages:
             notes[NUM_STAGES] = tirx.IntImm("int32", stages)
+        body = loop.body if stages else with_later_loads(loop.body)
         return tirx.For(
-            loop.loop_var, loop.min, loop.extent, loop.kind, loop.body, loop.thread_binding, notes
+            loop.loop_var, loop.min, loop.extent, loop.kind, body, loop.thread_binding, notes
         )
 
     body = tirx.stmt_functor.ir_transform(func.body, None, change, [f"{TIR}.For"])
@@ -121,10 +122,11 @@ def _with_stages(func: Any, at: int, stages: int) -> Any:
 # Loads ------------------------------------------------------------------------------------------
 
 
-def with_later_loads(func: Any) -> Any:
-    """The function with each copy from global to shared memory as late as it may be: before the
-    first statement of its sequence that touches its tile, or writes what it reads."""
-    return with_sequences(func, _sunk)
+def with_later_loads(body: Any) -> Any:
+    """A loop's body with each copy from global to shared memory as late as it may be: before the
+    first statement of its sequence that touches its tile, or writes what it reads. One with a
+    pipeline inside stays as it is: that runs ahead by where its loads are."""
+    return body if _pipelined(body) else with_sequences(body, _sunk)
 
 
 def _sunk(block: list[Any]) -> list[Any] | None:
@@ -216,4 +218,4 @@ def _stored(func: Any, name: str) -> Any:
                 return [*block[:at], tirx.Evaluate(merged), *block[at + 2 :]]
         return None
 
-    return with_sequences(func, change)
+    return func.with_body(with_sequences(func.body, change))
