@@ -47,7 +47,8 @@ def wait(engine: Engine, name: str, one: Site, two: Site) -> Mend:
 
 def wait_at_the_end(engine: Engine, name: str, site: Site) -> Mend:
     """An access that is in flight when the kernel is over."""
-    sentence = f"{WAITS.get(engine, 'wait for it')} {name}, after {_at(site)}."
+    of_what = f", which fills {name}" if engine is Engine.TMA_LOAD else f" {name}"
+    sentence = f"{WAITS.get(engine, 'wait for it')}{of_what}, after {_at(site)}."
     return Mend(Remedy.WAIT, sentence, after=site, engine=engine.value)
 
 
