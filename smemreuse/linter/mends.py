@@ -61,6 +61,15 @@ def fence(one: Site, two: Site, ids: np.ndarray) -> Mend:
     return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
 
 
+def fence_initialization(one: Site, two: Site, ids: np.ndarray) -> Mend:
+    """An mbarrier that TMA uses."""
+    sentence = (
+        f"let {words.threads(ids)} execute fence.mbarrier_init, or a proxy fence, after "
+        f"{_at(one)}, before the barrier that orders {_at(two)} after it."
+    )
+    return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
+
+
 def initialise(name: str, span: tuple[int, int], site: Site) -> Mend:
     """Bytes that nothing has written."""
     which = f"bytes {span[0]:,} to {span[1]:,} of {name}"
