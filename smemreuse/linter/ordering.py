@@ -54,7 +54,7 @@ class OrderHazards(Collected):
         earlier, later = self._events[found.event], self._events[traced.event]
         if _are_atomic(earlier.stmt, later.stmt):
             return False
-        if traced.buffer in self._known.registers and not _is_in_register(rule, found, later.stmt):
+        if traced.buffer in self._known.registers and not _is_in_register(rule, later.stmt):
             return False
         if found.event == traced.event and evaluated_effect(later.stmt) is not None:
             return False  # what one operation does to itself is its own affair
@@ -267,12 +267,13 @@ def _are_atomic(earlier: Stmt, later: Stmt) -> bool:
     return any(effect.atomic for effect in one) and any(effect.atomic for effect in two)
 
 
-def _is_in_register(rule: Rule, found: TracedAccess, later: Stmt) -> bool:
-    """Whether threads use an accumulator while the multiplication that sets it is still under way.
+def _is_in_register(rule: Rule, later: Stmt) -> bool:
+    """Whether threads use an accumulator while the multiplication that sets it is still under way,
+    or overwrite a matrix that it reads.
 
     A further multiplication of the same kind may accumulate into it all the same.
     """
-    return rule is Rule.IN_FLIGHT and found.is_write and not any(targets_of(later))
+    return rule is Rule.IN_FLIGHT and not any(targets_of(later))
 
 
 def _agents(

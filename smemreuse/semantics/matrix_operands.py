@@ -72,6 +72,7 @@ _USES: dict[str, tuple[Use, ...]] = {
 SHAPE = re.compile(r"m(?P<m>\d{1,3})n(?P<n>\d{1,3})k(?P<k>\d{1,3})", re.ASCII)
 """The sides of an instruction that multiplies matrices: `m64n128k16`."""
 _BYTES_OF_K = 32
+BITS_OF_K = 8 * _BYTES_OF_K
 """Of every instruction: 16 elements of 2 bytes, 32 of 1, 8 of 4."""
 
 
