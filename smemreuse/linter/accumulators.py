@@ -26,7 +26,6 @@ from smemreuse.ir.kernel import (
     Buffer,
     Stmt,
     Store,
-    element_bits,
     nested_blocks,
     nodes_of,
     walk_statements,
@@ -34,8 +33,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.ir.launch import AXES, UnknownThreads, launches, stride_of, tag_of, thread_axes
 from smemreuse.semantics.accesses import Footprint, MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine
-from smemreuse.semantics.matrix_operands import BITS_OF_K, SHAPE
-from smemreuse.semantics.rows.forms import text_at
+from smemreuse.semantics.matrix_operands import FRAGMENT_BYTES, fragments_in_registers
 from smemreuse.semantics.table import (
     calls_of,
     effect_of,
@@ -45,10 +43,6 @@ from smemreuse.semantics.table import (
 )
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
-
-
-FRAGMENT_BYTES = 16
-"""Of the first matrix of a wgmma in each thread: 64 rows of 32 bytes, in 128 threads."""
 
 
 @dataclass
@@ -142,7 +136,7 @@ class _AccumulatorScan:
         or wait.
         """
         self._touch(open_, (stmt,))
-        targets = {*targets_of(stmt), *(one for one, _ in _fragments(stmt))}
+        targets = {*targets_of(stmt), *(one for one, _ in fragments_in_registers(stmt))}
         open_.targets |= targets
         open_.closed -= targets
         effect = evaluated_effect(stmt)
@@ -188,21 +182,6 @@ def targets_of(stmt: Stmt) -> Iterator[Buffer]:
             found = [one for operand in written_operands(call) for one in _storages(operand)]
             # In TIR's own form, with the type first, everything stands one further on.
             yield from found or (one for operand in call.args for one in _storages(operand))
-
-
-def _fragments(stmt: Stmt) -> Iterator[tuple[Buffer, Expr]]:
-    """The registers that a wgmma reads, with the first byte; where its shape tells how many they
-    are, and the pointer is that of all of them.
-    """
-    call = evaluated_call(stmt)
-    if call is None or call.op != "ptx_wgmma_rs":
-        return
-    shape, pointer, offset = SHAPE.match(text_at(call, 0) or ""), call.args[5], call.args[6]
-    if shape is None or not isinstance(pointer, Pointer) or pointer.buffer.scope != "local":
-        return
-    storage, bits = pointer.buffer.storage, element_bits(pointer.buffer.dtype)
-    if isinstance(storage, Buffer) and bits * int(shape["k"]) == BITS_OF_K:
-        yield storage, Call("mul", (offset, Const(bits // 8)))
 
 
 def _storages(expr: Expr) -> Iterator[Buffer]:
@@ -258,7 +237,7 @@ def _of_matrices(
     def of_thread(buffer: Buffer, start: Expr) -> Expr:
         return Call("add", (Call("mul", (thread, Const(sizes[buffer]))), start))
 
-    read = [(buffer, start) for buffer, start in _fragments(stmt) if buffer in sizes]
+    read = [(buffer, start) for buffer, start in fragments_in_registers(stmt) if buffer in sizes]
     for buffer, start in read:
         where = Footprint(of_thread(buffer, start), FRAGMENT_BYTES)
         yield MemoryAccess(buffer, Access.READ, where, stmt, engine=Engine.WGMMA)

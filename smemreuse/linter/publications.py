@@ -26,7 +26,7 @@ from smemreuse.semantics.effects import Effect, Signal
 
 
 @dataclass(frozen=True, eq=False)
-class Fence:
+class MbarrierFence:
     """A fence for an mbarrier, by threads `ids` in these epochs of their warps."""
 
     ids: np.ndarray
@@ -53,7 +53,7 @@ class Initialization:
     agent: Agent
     warps: np.ndarray
     epochs: np.ndarray
-    fences: list[Fence] = field(default_factory=list)
+    fences: list[MbarrierFence] = field(default_factory=list)
     perhaps: bool = False
 
     def is_fenced(self, ids: np.ndarray, order: Order) -> bool:
@@ -91,7 +91,7 @@ class PublicationHazards(WaitingHazards):
                 begun.perhaps = True
                 continue
             warps = np.unique(who // 32)
-            begun.fences.append(Fence(who, warps, order.epochs[warps].copy()))
+            begun.fences.append(MbarrierFence(who, warps, order.epochs[warps].copy()))
 
     def uses(self, stmt: Stmt, effect: Effect, slot: Slot, agent: Agent, order: Order) -> None:
         """Adds the hazard of a TMA load that completes an mbarrier without a fence before."""
