@@ -34,7 +34,7 @@ SECTIONS = {
         "reproduce": "Make lint's findings show on a GPU, and write a report on each.",
     },
     "Advise": {
-        "fit": "Say what would have to change for kernels to fit into a block's memory.",
+        "fit": "Say what would make kernels fit into a block's shared memory.",
         "advise": "Rank tiles: what each takes of a GPU, and what bounds its speed.",
         "pack": "Pack the live ranges of a CSV file, without a kernel.",
     },

@@ -14,8 +14,10 @@ from smemreuse.commands.output import emit_answer, format_option
 from smemreuse.commands.subjects import subjects_of
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
-from smemreuse.ir.kernel import DYNAMIC_SCOPE
-from smemreuse.report.fit import Fit, fit_data, fit_lines
+from smemreuse.explainer.headroom import within_limit
+from smemreuse.report.data import Subject
+from smemreuse.report.fit import Fit, FitStep, fit_data, fit_lines
+from smemreuse.report.headroom import place
 from smemreuse.report.titles import counted
 from smemreuse.targets.architectures import Architecture
 
@@ -31,7 +33,7 @@ from smemreuse.targets.architectures import Architecture
 @arch_option
 @format_option
 def fit(batch: Batch, limit: int | None, arch: Architecture | None) -> None:
-    """Say what would have to change for kernels to fit into the shared memory of a block.
+    """Say what would make kernels fit into a block's shared memory.
 
     FILE is a dump, a folder of dumps, or `-`. Of a kernel that takes more than --limit bytes, as
     smemreuse merges it, fit names the fewest changes with which it fits: stages less of a loop, an
@@ -54,5 +56,21 @@ def fit(batch: Batch, limit: int | None, arch: Architecture | None) -> None:
 
 def fits_of(source: Source, *, limit: int) -> tuple[Sequence[Fit], Sequence[str]]:
     """What it takes of the kernels of an input."""
-    found = [one for one in subjects_of(source) if one.has_buffers or one.scope == DYNAMIC_SCOPE]
-    return [Fit.of(one, limit) for one in found if one.has_buffers], ()
+    return [fit_of(one, limit) for one in subjects_of(source) if one.has_buffers], ()
+
+
+def fit_of(subject: Subject, limit: int) -> Fit:
+    """What it takes of one kernel."""
+    found = within_limit(subject.kernel, subject.scope, limit)
+    steps = zip(found.steps, found.bytes_after, strict=True)
+    return Fit(
+        subject.file,
+        subject.kernel.name,
+        subject.scope,
+        limit,
+        found.bytes,
+        tuple(FitStep(str(one.kind), one.buffers, one.condition, size) for one, size in steps),
+        tuple((one.name, one.bytes) for one in found.live),
+        place(found.step) if found.step is not None else "",
+        found.why,
+    )

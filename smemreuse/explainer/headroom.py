@@ -92,8 +92,9 @@ def within_limit(kernel: Kernel, scope: str, limit: int) -> WithinLimit:
     found = WithinLimit(limit, memory.total)
     if found.fits:
         return found
-    changes = Changes(kernel, plan, explainer_of(kernel, scope), None)
     most = plan.arena_bytes - (memory.total - limit)
+    largest = max(plan.offsets, key=lambda one: one.size or 0)
+    changes = Changes(kernel, plan, explainer_of(kernel, scope), None)
     search = Search(changes, lambda arena, _steps: arena <= most, most)
     reached = search.smallest() if changes.is_smallest and most > 0 else None
     if reached is None:
@@ -102,7 +103,9 @@ def within_limit(kernel: Kernel, scope: str, limit: int) -> WithinLimit:
         peak = peak_of(spans)
         live = tuple(_live_at(peak, spans, timeline))
         step = timeline.steps[peak.position] if peak.buffers else None
-        return replace(found, live=live, step=step, why=NOTHING_FITS)
+        alone = f"{largest.name} alone takes {largest.size:,} bytes, and {NOTHING_FITS}"
+        why = alone if (largest.size or 0) > most else NOTHING_FITS
+        return replace(found, live=live, step=step, why=why)
     steps, other = reached[0], memory.total - plan.arena_bytes
     after = [changes.packed(steps[: count + 1], plan.arena_bytes) for count in range(len(steps))]
     sizes = [plan.arena_bytes if one is None else one for one in after]

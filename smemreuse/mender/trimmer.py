@@ -16,13 +16,14 @@ from functools import cached_property
 from smemreuse.audit import BarrierStage, barriers_follow
 from smemreuse.checker.budget import Work
 from smemreuse.checker.slice import operations_of
-from smemreuse.ir.expr import Load, Pointer, Var
+from smemreuse.ir.expr import Call, Load, Pointer, Var, walk
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     Buffer,
     Evaluate,
     Kernel,
     Stmt,
+    While,
     nodes_of,
     walk_statements,
 )
@@ -34,7 +35,7 @@ from smemreuse.mender.edited import edited
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.mending import Removal
 from smemreuse.results.trimming import Trimming
-from smemreuse.semantics.effects import Effect, Engine, Group
+from smemreuse.semantics.effects import Engine, Group
 from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
 
 MOST_TRIED = 24
@@ -46,7 +47,11 @@ LEAST_LEFT = 3
 a sequence of one (`SetMaxNRegInjector` of 0.1.15)."""
 
 NOT_PROVED = "lint does not prove the kernel itself clean without assumptions"
-OTHERS = "it uses tensor memory, a cluster or the grid, whose order lint does not follow"
+OTHERS = (
+    "it uses atomics on global memory, tensor memory, a cluster, the grid or an order between "
+    "kernels, which lint does not follow"
+)
+POLLS = "it has a loop that may wait for other blocks"
 HANDED_ON = "{} is both read and written in global memory, whose order lint does not follow"
 LATER = "a later pass inserts its barriers"
 
@@ -113,9 +118,12 @@ class _TrimSearch:
         body = self.apart.kernel.body
         if not self.in_place:
             return NOT_PROVED
-        effects = [effect_of(call) for stmt in walk_statements(body) for call in calls_of(stmt)]
-        if any(map(_is_beyond, effects)) or _has_tensor_memory(self.apart.kernel):
+        statements = [*walk_statements(body)]
+        calls = [call for stmt in statements for call in calls_of(stmt)]
+        if any(map(_is_beyond, calls)) or _has_tensor_memory(self.apart.kernel):
             return OTHERS
+        if any(isinstance(one, While) for one in statements):
+            return POLLS
         handed_on = _handed_on(self.apart.kernel)
         if handed_on:
             return HANDED_ON.format(handed_on)
@@ -152,9 +160,20 @@ def _may_go(stmt: Stmt) -> bool:
 # What lint does not see -------------------------------------------------------------------------
 
 
-def _is_beyond(effect: Effect) -> bool:
+def _is_beyond(call: Call) -> bool:
+    """Whether an operation orders what lint does not follow, or may tell other blocks of it."""
+    effect = effect_of(call)
     meets = effect.meeting is not None and effect.meeting.group in (Group.CLUSTER, Group.GRID)
-    return meets or effect.remote or bool(effect.may_meet)
+    tells = effect.atomic and not _is_shared(call)
+    unknown = bool(effect.may_meet or effect.unknown)
+    return meets or effect.remote or effect.elsewhere or tells or unknown
+
+
+def _is_shared(call: Call) -> bool:
+    """Whether all that an operation has the addresses of is in shared memory."""
+    nodes = [node for operand in call.args for node in walk(operand)]
+    places = [one.buffer.scope for one in nodes if isinstance(one, (Load, Pointer))]
+    return all(one.startswith("shared") for one in places) and bool(places)
 
 
 def _has_tensor_memory(kernel: Kernel) -> bool:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from smemreuse.explainer.headroom import within_limit
-from smemreuse.report.data import Data, Subject
-from smemreuse.report.headroom import MOST_LIVE, place
+from smemreuse.report.data import Data
+from smemreuse.report.headroom import MOST_LIVE
 from smemreuse.report.titles import counted
 from smemreuse.results.serialized import picked
 
@@ -39,23 +38,6 @@ class Fit:
     peak: tuple[tuple[str, int], ...]
     at: str
     why: str
-
-    @staticmethod
-    def of(subject: Subject, limit: int) -> Fit:
-        """What it takes of one kernel."""
-        found = within_limit(subject.kernel, subject.scope, limit)
-        steps = zip(found.steps, found.bytes_after, strict=True)
-        return Fit(
-            subject.file,
-            subject.kernel.name,
-            subject.scope,
-            limit,
-            found.bytes,
-            tuple(FitStep(str(one.kind), one.buffers, one.condition, size) for one, size in steps),
-            tuple((one.name, one.bytes) for one in found.live),
-            place(found.step) if found.step is not None else "",
-            found.why,
-        )
 
     @property
     def fits(self) -> bool:

@@ -305,6 +305,8 @@ class Effect:
       stands before some and after others. `meets_first`: the first of them comes before its first
       access, and one between any two accesses that depend on each other.
     - `atomic`: no two of its accesses to one element are a race.
+    - `elsewhere`: it orders what is not in shared memory: in global or tensor memory, between
+      kernels or GPUs. A barrier beside it may hand that order on to other threads.
     - `writes_locals`: positions of local or register operands that it writes, lvalues included.
     - `answer`: whether threads may differ in its result. `address`: whether the result may be an
       address that is in an operand. `leaves`: whether the thread goes on after it.
@@ -356,6 +358,7 @@ class Effect:
     instructions: float = 1.0
     special: int = 0
     exchanges: int = 0
+    elsewhere: bool = False
     words: str = ""
     unknown: str = ""
     declared: str = ""

@@ -27,6 +27,7 @@ from smemreuse.semantics.rows.forms import (
     each,
     merged,
     nothing,
+    ordering_elsewhere,
     prefixed,
     reads,
     updates,
@@ -201,7 +202,7 @@ _COPIES: Rows = merged(
     ),
     each("nvshmem.signal_op nvshmem.wait_until", _ACROSS_GPUS),
     values("nvshmem.my_pe nvshmem.n_pes"),
-    nothing(
+    ordering_elsewhere(
         "nvshmem.quiet nvshmem.fence nvshmem.barrier_all",
         "order between GPUs, which is not counted on within a block",
     ),
@@ -209,7 +210,7 @@ _COPIES: Rows = merged(
 
 _WORDS = merged(
     nothing("cuda.nano_sleep", "takes time, and orders nothing"),
-    nothing("cuda.thread_fence", "orders what one thread does, and waits for nobody"),
+    ordering_elsewhere("cuda.thread_fence", "orders what one thread does, and waits for nobody"),
     nothing("cuda.trap_when_assert_failed", "ends the kernel, or does nothing"),
     nothing("cuda.printf", "prints values"),
     nothing(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from smemreuse.ir.expr import Call
 from smemreuse.semantics.effects import Effect, Group, Mbarrier, Meeting, Rows, Signal
-from smemreuse.semantics.rows.forms import merged, nothing, text_at
+from smemreuse.semantics.rows.forms import merged, nothing, ordering_elsewhere, text_at
 
 _OF_SCOPE = {
     "shared": Effect(meeting=Meeting(Group.NAMED, identity=1, count=2)),
@@ -40,7 +40,7 @@ _HINTS = merged(
         "set_max_nreg no_set_max_nreg annotate_producer_reg_dealloc annotate_consumer_reg_alloc",
         "how many registers a warp group may have",
     ),
-    nothing("pdl_trigger pdl_sync", "order between kernels"),
+    ordering_elsewhere("pdl_trigger pdl_sync", "order between kernels"),
     nothing("assume conflict_hint ignore_loop_partition", "a hint to the compiler"),
     nothing("start_profile_intrinsic end_profile_intrinsic", "marks for a profiler"),
     nothing("device_assert device_assert_with_msg", "ends the kernel, or does nothing"),

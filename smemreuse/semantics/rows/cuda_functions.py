@@ -22,6 +22,7 @@ from smemreuse.semantics.rows.forms import (
     each,
     merged,
     nothing,
+    ordering_elsewhere,
     reads,
     updates,
     values,
@@ -171,11 +172,11 @@ _WORDS = merged(
     nothing("printf", "prints values"),
     nothing("assert __assert_fail __trap __brkpt", "ends the kernel, or does nothing"),
     nothing("__nanosleep __prof_trigger", "takes time, and orders nothing"),
-    nothing(
+    ordering_elsewhere(
         "__threadfence __threadfence_block __threadfence_system",
         "orders what one thread does, and waits for nobody",
     ),
-    nothing(
+    ordering_elsewhere(
         "cudaTriggerProgrammaticLaunchCompletion cudaGridDependencySynchronize",
         "order between kernels",
     ),

@@ -81,6 +81,11 @@ def nothing(names: str | Iterable[str], words: str) -> dict[str, Effect]:
     return each(names, Effect(words=words))
 
 
+def ordering_elsewhere(names: str, words: str) -> dict[str, Effect]:
+    """As `nothing`, of operations that order what is not in shared memory."""
+    return each(names, Effect(words=words, elsewhere=True))
+
+
 def accessing(
     *operands: Operand, read: Iterable[int] = (), written: Iterable[int] = (), **columns: Any
 ) -> Effect:

@@ -16,6 +16,7 @@ from smemreuse.semantics.rows.forms import (
     each,
     merged,
     nothing,
+    ordering_elsewhere,
     prefixed,
     updates,
 )
@@ -98,7 +99,7 @@ _BY_FORM: Rows = {
 
 _WORDS = merged(
     nothing("ptx.setmaxnreg", "how many registers a warp may have"),
-    nothing("ptx.griddepcontrol", "order between kernels"),
+    ordering_elsewhere("ptx.griddepcontrol", "order between kernels"),
     nothing("ptx.prefetch ptx.prefetchu", "brings data nearer, and changes none"),
     nothing("ptx.applypriority ptx.discard", "advice on lines of the L2 cache"),
 )

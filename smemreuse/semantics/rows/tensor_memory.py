@@ -24,7 +24,7 @@ from smemreuse.semantics.effects import (
 from smemreuse.semantics.rows.forms import (
     accessing,
     merged,
-    nothing,
+    ordering_elsewhere,
     reads,
     updates,
     writes,
@@ -106,7 +106,7 @@ ROWS: Rows = merged(
         "tcgen05_st": accessing(read=(-1,), arity=frozenset({6, 7}), together=Together.WARP),
         "tcgen05_mma_arrive": _arrive,
     },
-    nothing(
+    ordering_elsewhere(
         "tcgen05_before_thread_sync tcgen05_after_thread_sync",
         "orders tensor memory across a barrier that stands beside it",
     ),

@@ -30,6 +30,7 @@ from smemreuse.semantics.rows.forms import (
     each,
     merged,
     nothing,
+    ordering_elsewhere,
     reads,
     updates,
     writes,
@@ -329,7 +330,7 @@ _TENSOR_MEMORY: FunctionRows = merged(
         TENSOR_MEMORY,
         "initialize_tcgen05_descriptor tcgen05_before_thread_sync tcgen05_after_thread_sync",
     ),
-    nothing(
+    ordering_elsewhere(
         "tl::fence_view_async_tmem_load tl::fence_view_async_tmem_store",
         "waits for accesses to tensor memory",
     ),

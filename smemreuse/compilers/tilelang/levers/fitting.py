@@ -19,7 +19,7 @@ from typing import Any
 from smemreuse.advisor.model import estimate
 from smemreuse.compilers.tilelang.advice import tensor_bytes
 from smemreuse.compilers.tilelang.estimate import LoweringPlace, LoweringRequest
-from smemreuse.compilers.tilelang.levers.rewrites import Setting, direct_stores, fewer_stages
+from smemreuse.compilers.tilelang.levers.rewrites import LeverSetting, direct_stores, fewer_stages
 from smemreuse.compilers.tilelang.sizing import SizedKernel, sized_kernels
 from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
@@ -34,7 +34,7 @@ MOST_TRIED = 16
 
 MOST_LISTED, MOST_NAMED = 1 << 12, 4
 
-Settings = tuple[Setting, ...]
+Settings = tuple[LeverSetting, ...]
 
 
 @dataclass(frozen=True)

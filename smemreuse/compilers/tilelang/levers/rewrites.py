@@ -38,7 +38,7 @@ Rewrite = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Setting:
+class LeverSetting:
     """One lever of a function: what it does, how it is done, and the order of its cost among others
     (about what share of the time it may take; the model decides where it can)."""
 
@@ -52,13 +52,18 @@ class Setting:
 
 def pipelines(func: Any) -> list[tuple[Any, int]]:
     """The pipelined loops of a function in the order of `_with_stages`, each with its stages."""
-    found: list[tuple[Any, int]] = []
+    return [(loop, _stages(loop)) for loop in _pipelined(func.body)]
+
+
+def _pipelined(body: Any) -> list[Any]:
+    """The pipelined loops inside a statement, inner ones first."""
+    found: list[Any] = []
 
     def look(node: Any) -> None:
         if isinstance(node, tirx.For) and _stages(node):
-            found.append((node, _stages(node)))
+            found.append(node)
 
-    tirx.stmt_functor.post_order_visit(func.body, look)
+    tirx.stmt_functor.post_order_visit(body, look)
     return found
 
 
@@ -69,7 +74,7 @@ def _stages(loop: Any) -> int:
     return int(notes[NUM_STAGES])
 
 
-def fewer_stages(func: Any) -> list[list[Setting]]:
+def fewer_stages(func: Any) -> list[list[LeverSetting]]:
     """For each pipelined loop the settings with fewer stages, the mildest first; those with none
     load each tile where it is used."""
     return [
@@ -78,19 +83,14 @@ def fewer_stages(func: Any) -> list[list[Setting]]:
     ]
 
 
-def _fewer(at: int, name: str, stages: int, left: int) -> Setting:
+def _fewer(at: int, name: str, stages: int, left: int) -> LeverSetting:
     if left:
         sentence = f"the loop over {name} has {_counted(left)} instead of {stages}"
         kind, cost = LeverKind.STAGES, 0.1 * (stages - left) / stages + (0.2 if left == 1 else 0)
     else:
         sentence = f"the loop over {name} loads each tile where it is used, not {stages} ahead"
         kind, cost = LeverKind.LATER_LOADS, 0.5
-
-    def rewritten(func: Any) -> Any:
-        changed = _with_stages(func, at, left)
-        return changed if left else with_later_loads(changed)
-
-    return Setting(Lever(kind, sentence), rewritten, cost)
+    return LeverSetting(Lever(kind, sentence), lambda func: _with_stages(func, at, left), cost)
 
 
 def _counted(stages: int) -> str:
@@ -110,8 +110,9 @@ def _with_stages(func: Any, at: int, stages: int) -> Any:
         notes = {key: value for key, value in loop.annotations.items() if key != NUM_STAGES}
         if stages:
             notes[NUM_STAGES] = tirx.IntImm("int32", stages)
+        body = loop.body if stages else with_later_loads(loop.body)
         return tirx.For(
-            loop.loop_var, loop.min, loop.extent, loop.kind, loop.body, loop.thread_binding, notes
+            loop.loop_var, loop.min, loop.extent, loop.kind, body, loop.thread_binding, notes
         )
 
     body = tirx.stmt_functor.ir_transform(func.body, None, change, [f"{TIR}.For"])
@@ -121,10 +122,11 @@ def _with_stages(func: Any, at: int, stages: int) -> Any:
 # Loads ------------------------------------------------------------------------------------------
 
 
-def with_later_loads(func: Any) -> Any:
-    """The function with each copy from global to shared memory as late as it may be: before the
-    first statement of its sequence that touches its tile, or writes what it reads."""
-    return with_sequences(func, _sunk)
+def with_later_loads(body: Any) -> Any:
+    """A loop's body with each copy from global to shared memory as late as it may be: before the
+    first statement of its sequence that touches its tile, or writes what it reads. One with a
+    pipeline inside stays as it is: that runs ahead by where its loads are."""
+    return body if _pipelined(body) else with_sequences(body, _sunk)
 
 
 def _sunk(block: list[Any]) -> list[Any] | None:
@@ -162,7 +164,7 @@ def _may_pass(pair: tuple[Any, Any], stmt: Any) -> bool:
 # Stores -----------------------------------------------------------------------------------------
 
 
-def direct_stores(func: Any) -> list[Setting]:
+def direct_stores(func: Any) -> list[LeverSetting]:
     """For each tile that only passes through shared memory from registers to global memory, the
     setting that stores it from registers."""
     return [_direct(str(buffer.name)) for buffer, _, _ in _passing(func)]
@@ -195,9 +197,11 @@ def _narrows_once(source: Any, through: Any, target: Any) -> bool:
     return bool(buffer_of(target).dtype == through.dtype)
 
 
-def _direct(name: str) -> Setting:
+def _direct(name: str) -> LeverSetting:
     sentence = f"{name} is left out: its values are stored from registers"
-    return Setting(Lever(LeverKind.DIRECT_STORE, sentence), lambda func: _stored(func, name), 0.05)
+    return LeverSetting(
+        Lever(LeverKind.DIRECT_STORE, sentence), lambda func: _stored(func, name), 0.05
+    )
 
 
 def _stored(func: Any, name: str) -> Any:
@@ -214,4 +218,4 @@ def _stored(func: Any, name: str) -> Any:
                 return [*block[:at], tirx.Evaluate(merged), *block[at + 2 :]]
         return None
 
-    return with_sequences(func, change)
+    return func.with_body(with_sequences(func.body, change))

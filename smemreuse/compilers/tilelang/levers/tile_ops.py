@@ -96,8 +96,8 @@ def sequences(body: Any) -> Iterator[Sequence[Any]]:
     yield from found
 
 
-def with_sequences(func: Any, rewritten: Callable[[list[Any]], list[Any] | None]) -> Any:
-    """The function with other sequences, where `rewritten` gives one."""
+def with_sequences(body: Any, rewritten: Callable[[list[Any]], list[Any] | None]) -> Any:
+    """A statement with other sequences inside, where `rewritten` gives one."""
 
     def change(node: Any) -> Any:
         found = rewritten(list(node.seq))
@@ -105,9 +105,7 @@ def with_sequences(func: Any, rewritten: Callable[[list[Any]], list[Any] | None]
             return None
         return found[0] if len(found) == 1 else tirx.SeqStmt(found)
 
-    return func.with_body(
-        tirx.stmt_functor.ir_transform(func.body, None, change, [f"{TIR}.SeqStmt"])
-    )
+    return tirx.stmt_functor.ir_transform(body, None, change, [f"{TIR}.SeqStmt"])
 
 
 def uses_of(func: Any, buffer: Any) -> int:

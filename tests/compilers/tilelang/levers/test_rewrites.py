@@ -56,9 +56,15 @@ def test_a_loop_that_its_author_has_laid_out_is_left_alone() -> None:
 
 
 def test_a_load_is_put_off_to_where_its_tile_is_used() -> None:
-    late = statements(with_later_loads(gemm(2, at_once=True)))
+    func = gemm(2, at_once=True)
+    late = statements(fewer_stages(func)[0][-1].rewrite(func))
     assert late == statements(gemm(2))
     assert late.index("copy S scale") == late.index("gemm a b c") + 1
+
+
+def test_a_pipeline_inside_keeps_its_loads_where_they_are() -> None:
+    func = gemm(2, at_once=True)
+    assert statements(func.with_body(with_later_loads(func.body))) == statements(func)
 
 
 @pytest.mark.parametrize("between", ["writes", "reads", "unknown"])
@@ -79,7 +85,7 @@ def test_a_load_is_not_put_off_past_what_it_depends_on(between: str) -> None:
                 T.copy(b, B)
                 T.copy(a, b)
 
-    assert with_later_loads(main).script() == main.script()
+    assert with_later_loads(main.body).script() == main.body.script()
 
 
 def test_a_tile_on_its_way_out_is_stored_from_registers() -> None:

@@ -1,0 +1,132 @@
+"""Nothing orders two accesses to the same bytes: tile in read_before_the_barrier_kernel [940854ce].
+
+Thread 0 writes byte 0 of tile at `tile[tx] = X[bx * 128 + tx]` (from late_warps.py:17), and nothing
+orders that before thread 127 reads it at `Y[bx * 128 + tx] = tile[127 - tx]` (from
+late_warps.py:18).
+
+To make it show: threads 0-31 wait 20,000 cycles before `tile[tx] = X[bx * 128 + tx]`. Held against:
+fixed. It needs TileLang 0.1.15 and PyTorch; run it without arguments.
+"""
+
+import hashlib, json, os, subprocess, sys, time
+from typing import Any
+
+SOURCE = '6a1189d7ad85d0377d40cb59b2dc781bcf254a569578954de9e6d80fd4a26d14'
+SEED, REFERENCE = 1, 'fixed'
+TARGET: Any = {'kind': 'cuda', 'arch': 'sm_90a'}
+PASS_CONFIGS: Any = {'tl.disable_thread_storage_sync': True, 'tl.disable_warp_specialized': True}
+# Of each argument: dtype, shape, lowest and highest integer, or the values
+ARGUMENTS: Any = [('int32', [264, 128], 0, 7, None), ('int32', [264, 128], 0, 7, None)]
+# Of each variant: at which line of the CUDA how many lines are replaced, by which
+CHANGES: Any = {
+    "as it is": [],
+    "delayed": [[16, 0, ['static __device__ __forceinline__ void smemreuse_delay(int first, int end, int cycles, bool now) { int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); asm volatile("" ::: "memory"); if (now && t >= first && t < end && block < 1024) { for (long long from = clock64(); clock64() - from < cycles;) { } } asm volatile("" ::: "memory"); }']], [19, 0, ['  smemreuse_delay(0, 32, 20000, (bool)1);']]],
+    "fixed": [[20, 0, ['  __syncthreads();']]],
+    "fixed, delayed": [[16, 0, ['static __device__ __forceinline__ void smemreuse_delay(int first, int end, int cycles, bool now) { int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); asm volatile("" ::: "memory"); if (now && t >= first && t < end && block < 1024) { for (long long from = clock64(); clock64() - from < cycles;) { } } asm volatile("" ::: "memory"); }']], [19, 0, ['  smemreuse_delay(0, 32, 20000, (bool)1);']], [20, 0, ['  __syncthreads();']]],
+}
+
+import tilelang.language as T
+BLOCKS, ROUNDS, THREADS = 264, 8, 128
+
+@T.prim_func
+def read_before_the_barrier(
+    X: T.Tensor((BLOCKS, THREADS), "int32"), Y: T.Tensor((BLOCKS, THREADS), "int32")
+):
+    with T.Kernel(BLOCKS, threads=THREADS) as bx:
+        tile = T.alloc_shared((THREADS,), "int32")
+        tx = T.get_thread_binding(0)
+        tile[tx] = X[bx, tx]
+        Y[bx, tx] = tile[THREADS - 1 - tx]
+
+def function() -> Any:
+    return read_before_the_barrier
+
+OTHER = "this TileLang makes other CUDA than the one that the file is for"
+
+def cuda(source: str, variant: str) -> str:
+    """The CUDA of a variant: some lines of TileLang's own are replaced, or put in."""
+    if hashlib.sha256(source.encode()).hexdigest() != SOURCE:
+        raise RuntimeError(OTHER)
+    lines = source.split("\n")
+    for at, count, new in reversed(CHANGES[variant]):
+        lines[at : at + count] = new
+    return "\n".join(lines)
+
+def compiled(variant: str) -> Any:
+    import tilelang
+    tilelang.disable_cache()
+    tilelang.register_cuda_postproc(lambda source, _target: cuda(source, variant))
+    tries = 8  # TileLang may name two workspaces in either order
+    while True:
+        try:
+            return tilelang.compile(function(), target=TARGET, pass_configs=PASS_CONFIGS)
+        except RuntimeError as error:
+            tries -= 1
+            if not tries or OTHER not in str(error):
+                raise
+
+def argument(dtype: str, shape: Any, low: int, high: int, values: Any, **random: Any) -> Any:
+    """A random tensor, the same for the same seed; or what is given."""
+    import torch
+    if shape is None:
+        return values[0]
+    if values is not None:
+        made = torch.tensor(values, device=random["device"])
+        return made.to(getattr(torch, dtype)).reshape(shape)
+    if low is None:
+        return torch.randn(shape, **random).to(getattr(torch, dtype))
+    return torch.randint(low, high + 1, shape, **random).to(getattr(torch, dtype))
+
+def bits(args: Any) -> str:
+    """What tells the bits of all tensors, any of which the kernel may have written, from others."""
+    import torch
+    sums = []
+    for one in filter(torch.is_tensor, args):
+        total, parts = 0, one.contiguous().view(-1).view(torch.uint8).split(1 << 24)
+        for number, part in enumerate(parts):
+            at = torch.arange(1, len(part) + 1, device=part.device) * 6364136223846793005 + number
+            total += int((part * (at * at + at)).sum())  # 64 bits, that wrap
+        sums.append(total % 2**64)
+    return " ".join(f"{one:016x}" for one in sums)
+
+def launched(variant: str, launches: int, seconds: float) -> Any:
+    """What bits the launches give, each twice on the same inputs; or that one does not end."""
+    import torch
+    kernel, found = compiled(variant), list[str]()
+    for number in range(2 * launches):
+        random = torch.Generator("cuda").manual_seed(SEED + number // 2)
+        args = [argument(*one, generator=random, device="cuda") for one in ARGUMENTS]
+        torch.cuda.synchronize()
+        kernel(*args)
+        done, until = torch.cuda.Event(), time.monotonic() + seconds
+        done.record()
+        while not done.query():
+            if time.monotonic() > until:
+                return {"hangs": True, "bits": found}
+        found.append(bits(args))
+    return {"bits": found}
+
+def answer(variant: str, launches: str = "40", seconds: str = "20") -> None:
+    """Tells in a line of JSON what came of a variant, and leaves a kernel behind that hangs."""
+    try:
+        found = launched(variant, int(launches), float(seconds))
+    except Exception as error:
+        found = {"error": f"{type(error).__name__}: {error}"[:500]}
+    print(json.dumps(found), flush=True)
+    os._exit(0)
+
+def main() -> None:
+    """Each variant in a process of its own, held against the reference."""
+    found = {}
+    for variant in CHANGES:
+        command = [sys.executable, __file__, variant]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        found[variant] = json.loads((done.stdout.splitlines() or [b'{"error": "died"}'])[-1])
+    must = found[REFERENCE].get("bits", [])
+    for variant, one in found.items():
+        differ = sum(a != b for a, b in zip(one.get("bits", [])[::2], must[::2], strict=False))
+        told = f"{differ} of {len(must) // 2} launches differ from `{REFERENCE}`"
+        print(f"{variant}:", "hangs" if one.get("hangs") else one.get("error", told))
+
+if __name__ == "__main__":
+    answer(*sys.argv[1:]) if sys.argv[1:] else main()

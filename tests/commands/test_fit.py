@@ -1,0 +1,67 @@
+"""`smemreuse fit`: what would make kernels fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.running import run
+from tests.conftest import DUMPS
+from tests.schemas import require_valid
+
+FLASH = DUMPS / "flash_attention.sm_90a.tir"
+GEMM = DUMPS / "gemm.sm_80.tir"
+
+
+def answer(*arguments: str | Path) -> list[dict[str, Any]]:
+    document = json.loads(run("fit", *arguments, "--format", "json").stdout)
+    require_valid(document)
+    kernels: list[dict[str, Any]] = document["kernels"]
+    return kernels
+
+
+def test_what_fits_is_only_counted() -> None:
+    done = run("fit", FLASH, "--limit", "50000")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "1 kernel, 50,000 bytes for each block: 1 fit as smemreuse merges them, 0 would with "
+        "changes, 0 would not"
+    ]
+
+
+def test_the_fewest_changes_and_the_bytes_after_each() -> None:
+    done = run("fit", FLASH, "--limit", "30000")
+    assert done.exit_code == 1
+    assert "had 1 stage instead of 2" in done.stdout
+    (kernel,) = answer(FLASH, "--limit", "30000")
+    (step,) = kernel["steps"]
+    assert step["kind"] == "stages"
+    assert (kernel["bytes"], kernel["after"], step["bytes"]) == (41_984, 25_600, 25_600)
+    assert not kernel["fits"]
+
+
+def test_a_buffer_that_is_too_large_alone_is_named() -> None:
+    (kernel,) = answer(GEMM, "--limit", "20000")
+    assert kernel["steps"] == []
+    assert str(kernel["why"]).startswith("Cs alone takes 32,768 bytes")
+
+
+def test_the_limit_is_that_of_a_gpu() -> None:
+    document = json.loads(run("fit", FLASH, "--arch", "sm_120", "--format", "json").stdout)
+    assert document["options"] == {"limit": 101_376}
+
+
+def test_a_limit_is_asked_for() -> None:
+    done = run("fit", FLASH)
+    assert done.exit_code == 2
+    assert "--limit BYTES or --arch SM" in done.stderr
+
+
+@pytest.mark.parametrize("limit", [20_000, 45_000, 1 << 20])
+def test_a_folder_is_as_good_as_its_files(limit: int) -> None:
+    together = answer(FLASH, GEMM, "--limit", str(limit))
+    apart = [one for file in (FLASH, GEMM) for one in answer(file, "--limit", str(limit))]
+    assert together == apart

@@ -1,0 +1,93 @@
+"""`trim`: what can be taken out of a kernel, and what may not be."""
+
+from __future__ import annotations
+
+import pytest
+
+from smemreuse.audit import BarrierStage
+from smemreuse.mender import trim
+from smemreuse.mender.trimmer import HANDED_ON, LATER, NOT_PROVED, OTHERS, POLLS
+from smemreuse.results.trimming import Trimming
+from tests.checker.small import SYNC, USE_A, USE_B, kernel_of, under
+
+
+def trimmed(body: str) -> Trimming:
+    return trim(kernel_of(body), BarrierStage.PRESENT)
+
+
+def taken(body: str) -> int:
+    found = trimmed(body)
+    assert found.why == ""
+    return len(found.removals)
+
+
+PAD = "c[0] = 1\nc[1] = 2\nc[2] = 3\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        (USE_A, 0),
+        (USE_A + SYNC, 1),  # nothing comes after it
+        (SYNC + USE_A, 1),
+        (USE_A + SYNC + USE_B, 1),  # two buffers: nobody waits for the other one
+        (USE_A + SYNC + USE_A, 0),
+        (USE_A + SYNC + SYNC + USE_A, 1),
+        (f"As[tx] = tx\n{SYNC}O[tx] = As[tx]\n", 1),  # each thread has its own
+    ],
+)
+def test_a_barrier_goes_that_orders_nothing(body: str, count: int) -> None:
+    assert taken(body + PAD) == count
+
+
+def test_a_barrier_between_rounds_stays() -> None:
+    rounds = under("for k in range(4)", USE_A + SYNC + PAD)
+    assert taken(rounds) == 0
+    assert taken(under("for k in range(4)", USE_A + SYNC + SYNC + PAD)) == 1
+
+
+def test_what_is_taken_out_is_told_with_its_place() -> None:
+    (sentence,) = trimmed(USE_A + SYNC + PAD).sentences
+    assert "is taken out (line" in sentence
+    assert "each of its 1 barriers and fences is needed" in trimmed(USE_A + PAD).sentences[0]
+
+
+def test_a_kernel_that_is_not_clean_keeps_all() -> None:
+    racing = trimmed(f"As[tx] = tx\nO[tx] = As[63 - tx]\n{SYNC}" + PAD)
+    assert (racing.removals, racing.why) == ((), NOT_PROVED)
+
+
+def test_what_is_handed_on_in_global_memory_keeps_all() -> None:
+    handed = trimmed(f"O[tx] = tx\n{SYNC}D[tx] = O[63 - tx]\n" + PAD)
+    assert handed.why == HANDED_ON.format("Y")
+
+
+@pytest.mark.parametrize(
+    ("alone", "why"),
+    [
+        ("T.pdl_sync()\n", OTHERS),
+        ('T.evaluate(T.call_extern("handle", "__threadfence"))\n', OTHERS),
+        ('T.evaluate(T.call_extern("int32", "atomicAdd", T.address_of(O[0]), 1))\n', OTHERS),
+        ('T.evaluate(T.call_extern("int32", "mystery"))\n', OTHERS),
+        (under("while D[0] == 0", "c[0] = 1\n"), POLLS),
+    ],
+)
+def test_an_order_that_one_thread_learns_of_elsewhere_keeps_all(alone: str, why: str) -> None:
+    """A barrier tells the others that another kernel or block has written."""
+    found = trimmed(under("if tx == 0", alone) + SYNC + USE_A + PAD)
+    assert (found.removals, found.why) == ((), why)
+
+
+def test_barriers_to_come_are_not_judged() -> None:
+    kernel = kernel_of(USE_A + SYNC + PAD)
+    assert trim(kernel, BarrierStage.LATER).why == LATER
+
+
+def test_what_the_plans_need_stays() -> None:
+    kernel = kernel_of(USE_A + SYNC + USE_B + PAD)
+    assert trim(kernel, BarrierStage.PRESENT, lambda removals: False).removals == ()
+
+
+def test_a_block_keeps_some_statements() -> None:
+    """TileLang's later passes fail on a sequence that they made one of one."""
+    assert taken("c[0] = 1\n" + SYNC + "c[1] = 2\n" + under("if tx < 64", SYNC + "c[0] = 1\n")) <= 1
