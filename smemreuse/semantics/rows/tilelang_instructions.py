@@ -29,7 +29,6 @@ from smemreuse.semantics.rows.forms import (
     accessing,
     each,
     merged,
-    nothing,
     ordering_elsewhere,
     reads,
     updates,
