@@ -143,7 +143,7 @@ def _no_recurrence(*args: Any) -> Any:
     raise NoRecurrence
 
 
-def _no_accumulators(body: Any) -> Any:
+def _no_accumulators(body: Any, known: Any) -> Any:
     from smemreuse.linter.accumulators import Accumulators
 
     return Accumulators({}, {})

@@ -3,14 +3,20 @@
 An accumulator whose every group is closed and waited for right after it needs no more. Of others
 it is followed like shared memory who touches it when: a byte for each thread stands for all that
 the thread has of it.
+
+So are registers that a wgmma reads, its first matrix, which must stay as they are until then. Of
+these each thread has bytes of its own, one behind the other's: while one part is multiplied, the
+next may be filled.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
+from smemreuse.checker.verdict.check import MAX_BUFFER
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, constant, walk
 from smemreuse.ir.kernel import (
@@ -27,6 +33,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.ir.launch import AXES, UnknownThreads, launches, stride_of, tag_of, thread_axes
 from smemreuse.semantics.accesses import Footprint, MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine
+from smemreuse.semantics.matrix_operands import FRAGMENT_BYTES, fragments_in_registers
 from smemreuse.semantics.table import (
     calls_of,
     effect_of,
@@ -40,16 +47,16 @@ Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
 
 @dataclass
 class Accumulators:
-    """The accumulators to be followed, each with the bytes that stand for it, and the accesses to
-    them by their statements."""
+    """The accumulators to be followed, and the matrices in registers, each with the bytes that
+    stand for it, and the accesses to them by their statements."""
 
     sizes: dict[Buffer, int] = field(default_factory=dict)
     accesses: dict[Stmt, tuple[MemoryAccess, ...]] = field(default_factory=dict)
 
     @staticmethod
-    def of(body: Block) -> Accumulators:
-        """The accumulators of a kernel that have to be followed; none if its threads are
-        not known.
+    def of(body: Block, known: Accesses) -> Accumulators:
+        """Those of a kernel that have to be followed; none if its threads are not known. `known`
+        are the accesses of its statements, to registers too.
         """
         search = _AccumulatorScan()
         search.followed |= search.block(body).targets
@@ -60,13 +67,21 @@ class Accumulators:
             axes = thread_axes(body)
         except UnknownThreads:
             return Accumulators()
-        where = Footprint(_thread(body, axes), 1)
+        thread, threads = _thread(body, axes), math.prod(axes.values())
+        accumulators = frozenset(chain.from_iterable(map(targets_of, walk_statements(body))))
+        sizes = dict.fromkeys(buffers & accumulators, threads)
+        rest = frozenset() if thread is None else buffers - accumulators
+        matrices = {one: one.size for one in rest if one.size and one.size * threads <= MAX_BUFFER}
+        sizes |= {buffer: size * threads for buffer, size in matrices.items()}
         found = {}
         for stmt in walk_statements(body):
-            accesses = tuple(_accesses(stmt, buffers, where))
+            accesses = (
+                *_accesses(stmt, buffers & accumulators, Footprint(thread, 1)),
+                *_of_matrices(stmt, known.get(stmt, ()), matrices, thread),
+            )
             if accesses:
                 found[stmt] = accesses
-        return Accumulators(dict.fromkeys(buffers, math.prod(axes.values())), found)
+        return Accumulators(sizes, found)
 
     def added_to(self, accesses: Accesses) -> Accesses:
         """The given accesses to shared memory together with those to the accumulators.
@@ -84,8 +99,8 @@ class Accumulators:
 
 @dataclass
 class _OpenGroups:
-    """The accumulators of wgmmas without a wait so far, and those of them in committed groups
-    (`closed`).
+    """The accumulators of wgmmas without a wait so far, with the matrices that these read from
+    registers, and those of them in committed groups (`closed`).
     """
 
     targets: set[Buffer] = field(default_factory=set)
@@ -93,8 +108,8 @@ class _OpenGroups:
 
 
 class _AccumulatorScan:
-    """Finds the accumulators that a statement touches while one of their wgmmas may be in
-    flight.
+    """Finds the accumulators, and matrices in registers, that a statement touches while one of
+    their wgmmas may be in flight.
     """
 
     def __init__(self) -> None:
@@ -121,7 +136,7 @@ class _AccumulatorScan:
         or wait.
         """
         self._touch(open_, (stmt,))
-        targets = set(targets_of(stmt))
+        targets = {*targets_of(stmt), *(one for one, _ in fragments_in_registers(stmt))}
         open_.targets |= targets
         open_.closed -= targets
         effect = evaluated_effect(stmt)
@@ -209,6 +224,32 @@ def _accesses(stmt: Stmt, buffers: frozenset[Buffer], where: Footprint) -> Itera
         if buffer in buffers:
             access = Access.WRITE if buffer is sets else Access.READ
             yield MemoryAccess(buffer, access, where, stmt)
+
+
+def _of_matrices(
+    stmt: Stmt, known: Iterable[MemoryAccess], sizes: Mapping[Buffer, int], thread: Expr | None
+) -> Iterator[MemoryAccess]:
+    """The accesses of a statement to matrices in registers, of which each thread has as many bytes
+    as `sizes` say."""
+    if thread is None:
+        return
+
+    def of_thread(buffer: Buffer, start: Expr) -> Expr:
+        return Call("add", (Call("mul", (thread, Const(sizes[buffer]))), start))
+
+    read = [(buffer, start) for buffer, start in fragments_in_registers(stmt) if buffer in sizes]
+    for buffer, start in read:
+        where = Footprint(of_thread(buffer, start), FRAGMENT_BYTES)
+        yield MemoryAccess(buffer, Access.READ, where, stmt, engine=Engine.WGMMA)
+    for one in known:
+        if one.buffer in sizes and not read:
+            begin = one.footprint.start
+            where = (
+                Footprint(of_thread(one.buffer, Const(0)), sizes[one.buffer])
+                if begin is None
+                else replace(one.footprint, start=of_thread(one.buffer, begin))
+            )
+            yield MemoryAccess(one.buffer, one.access, where, one.node, one.certain)
 
 
 def _thread(body: Block, axes: Mapping[str, int]) -> Expr | None:

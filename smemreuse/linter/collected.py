@@ -43,9 +43,10 @@ class LintContext:
     """What the traces of one lint share, and the hazards that they have found.
 
     `changing` is the global memory that the kernel may write. `uniform` are variables with the same
-    value in all threads of a block. `registers` are accumulators; only writes in flight to them are
-    followed. `behind` are warps whose waits nothing keeps in step, each with the first such wait,
-    `unwritten` the bytes that are read though nothing may have written them (a mask).
+    value in all threads of a block. `registers` are accumulators, and matrices that a wgmma reads
+    from registers; only what is in flight there is followed. `behind` are warps whose waits nothing
+    keeps in step, each with the first such wait, `unwritten` the bytes that are read though nothing
+    may have written them (a mask).
     """
 
     body: Block

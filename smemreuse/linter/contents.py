@@ -126,8 +126,10 @@ class ContentHazards(Collected):
     def outside(self, access: MemoryAccess, start: Value, agent: Agent, event: int) -> None:
         """Adds the hazard of an index outside of the buffer, in a thread that no guard excludes.
 
-        An index that is not known is assumed to be inside.
+        An index that is not known is assumed to be inside. Registers are no shared memory.
         """
+        if access.buffer in self._known.registers:
+            return
         stmt, size = self._events[event].stmt, self._layout.sizes[access.buffer]
         if start is None:
             if access.footprint.start is not None or access.pointed is not None:

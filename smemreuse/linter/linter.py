@@ -164,7 +164,7 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
     kernel, accesses = subject.kernel, subject.accesses
     operations = operations_of(kernel)
     precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
-    registers = Accumulators.of(kernel.body)
+    registers = Accumulators.of(kernel.body, precise)
     guards = Guards(registers.added_to(precise))
     layout = ByteLayout.alone({**subject.sizes, **registers.sizes}, subject.names)
     program_slice = ProgramSlice(

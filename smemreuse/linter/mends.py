@@ -47,7 +47,8 @@ def wait(engine: Engine, name: str, one: Site, two: Site) -> Mend:
 
 def wait_at_the_end(engine: Engine, name: str, site: Site) -> Mend:
     """An access that is in flight when the kernel is over."""
-    sentence = f"{WAITS.get(engine, 'wait for it')} {name}, after {_at(site)}."
+    of_what = f", which fills {name}" if engine is Engine.TMA_LOAD else f" {name}"
+    sentence = f"{WAITS.get(engine, 'wait for it')}{of_what}, after {_at(site)}."
     return Mend(Remedy.WAIT, sentence, after=site, engine=engine.value)
 
 
@@ -56,6 +57,15 @@ def fence(one: Site, two: Site, ids: np.ndarray) -> Mend:
     sentence = (
         f"let {words.threads(ids)} issue a proxy fence (fence.proxy.async) after {_at(one)}, "
         f"before the barrier or mbarrier that orders {_at(two)} after it."
+    )
+    return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
+
+
+def fence_initialization(one: Site, two: Site, ids: np.ndarray) -> Mend:
+    """An mbarrier that TMA uses."""
+    sentence = (
+        f"let {words.threads(ids)} execute fence.mbarrier_init, or a proxy fence, after "
+        f"{_at(one)}, before the barrier that orders {_at(two)} after it."
     )
     return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
 

@@ -8,8 +8,9 @@ from itertools import chain
 import numpy as np
 
 from smemreuse.checker.machine.agent import Agent
-from smemreuse.checker.machine.engines import Engines
+from smemreuse.checker.machine.engines import Pending
 from smemreuse.checker.machine.events import AccessEvent
+from smemreuse.checker.machine.state import State
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Load, Var, walk
@@ -53,7 +54,7 @@ class OrderHazards(Collected):
         earlier, later = self._events[found.event], self._events[traced.event]
         if _are_atomic(earlier.stmt, later.stmt):
             return False
-        if traced.buffer in self._known.registers and not _is_in_register(rule, found, later.stmt):
+        if traced.buffer in self._known.registers and not _is_in_register(rule, later.stmt):
             return False
         if found.event == traced.event and evaluated_effect(later.stmt) is not None:
             return False  # what one operation does to itself is its own affair
@@ -176,30 +177,39 @@ class OrderHazards(Collected):
         )
         self._add(hazard, later, traced.buffer)
 
-    def still_read(self, engines: Engines) -> None:
-        """At the kernel's end, adds the hazard of stores that may still read shared memory.
+    def in_flight_at_the_end(self, state: State) -> None:
+        """At the kernel's end, adds the hazards of TMA: stores that may still read shared memory,
+        and loads that may still write it and that no thread has waited for.
 
         How long a block's shared memory outlives its last thread is up to the hardware.
         """
-        for buffer, flying in engines.pending.items():
+        everyone = np.arange(len(state.order.known))
+        over = state.order.known_to_some(everyone).copies | state.barriers.copies_waited_for_alone
+        for buffer, flying in state.engines.pending.items():
             for pending in flying:
-                if pending.engine is not Engine.TMA_STORE or pending.traced.is_write:
-                    continue
-                traced = pending.traced
-                stmt, site = self._events[traced.event].stmt, self._site(traced.event)
-                name = self._layout.names[buffer]
-                who = words.agent(stmt, None, traced.ids)
-                hazard = Hazard(
-                    HazardKind.MISSING_WAIT,
-                    False,
-                    site,
-                    (name,),
-                    f"{who} may still read {name} at {site} when the kernel has ended",
-                    mends.wait_at_the_end(pending.engine, name, site),
-                    bytes=(int(traced.where[0]), int(traced.where[-1])),
-                    agents=(who,),
-                )
-                self._add(hazard, stmt, buffer)
+                is_write = pending.traced.is_write
+                if pending.engine is Engine.TMA_STORE and not is_write:
+                    self._outlasts(pending, buffer, "read")
+                elif pending.engine is Engine.TMA_LOAD and is_write and pending.bit & ~over:
+                    self._outlasts(pending, buffer, "write")
+
+    def _outlasts(self, pending: Pending, buffer: Buffer, verb: str) -> None:
+        """Adds the hazard of an access that may be in flight when the kernel has ended."""
+        traced = pending.traced
+        stmt, site = self._events[traced.event].stmt, self._site(traced.event)
+        name = self._layout.names[buffer]
+        who = words.agent(stmt, None, traced.ids)
+        hazard = Hazard(
+            HazardKind.MISSING_WAIT,
+            False,
+            site,
+            (name,),
+            f"{who} may still {verb} {name} at {site} when the kernel has ended",
+            mends.wait_at_the_end(pending.engine, name, site),
+            bytes=(int(traced.where[0]), int(traced.where[-1])),
+            agents=(who,),
+        )
+        self._add(hazard, stmt, buffer)
 
     def stale(self, rule: Rule, traced: TracedAccess, earlier: Iterator[TracedAccess]) -> None:
         """None of a kernel's own: no other buffer's bytes lie there."""
@@ -257,12 +267,13 @@ def _are_atomic(earlier: Stmt, later: Stmt) -> bool:
     return any(effect.atomic for effect in one) and any(effect.atomic for effect in two)
 
 
-def _is_in_register(rule: Rule, found: TracedAccess, later: Stmt) -> bool:
-    """Whether threads use an accumulator while the multiplication that sets it is still under way.
+def _is_in_register(rule: Rule, later: Stmt) -> bool:
+    """Whether threads use an accumulator while the multiplication that sets it is still under way,
+    or overwrite a matrix that it reads.
 
     A further multiplication of the same kind may accumulate into it all the same.
     """
-    return rule is Rule.IN_FLIGHT and found.is_write and not any(targets_of(later))
+    return rule is Rule.IN_FLIGHT and not any(targets_of(later))
 
 
 def _agents(

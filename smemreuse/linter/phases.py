@@ -11,14 +11,14 @@ from smemreuse.checker.values.evaluation import Slot
 from smemreuse.ir.expr import Load, Var
 from smemreuse.ir.kernel import Buffer, Stmt, walk_statements
 from smemreuse.linter import mends, words
-from smemreuse.linter.barriers import WaitingHazards
 from smemreuse.linter.collected import ELSEWHERE
+from smemreuse.linter.publications import PublicationHazards
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Effect, Signal
 from smemreuse.semantics.table import calls_of, effect_of, mbarrier_operand
 
 
-class PhaseHazards(WaitingHazards):
+class PhaseHazards(PublicationHazards):
     """Threads that use an mbarrier in no phase that PTX defines."""
 
     def uses(self, stmt: Stmt, effect: Effect, slot: Slot, agent: Agent, order: Order) -> None:

@@ -67,7 +67,7 @@ class HazardTraces(BlockTraces):
                 raise
         else:
             hazards.ends(trace.state.pairings)
-            hazards.still_read(trace.state.engines)
+            hazards.in_flight_at_the_end(trace.state)
         if trace.values.unknowns.supposes_negative and self._known.hazards != before[0]:
             self._known.hazards, self._known.assumed = before
             self._known.assumed.setdefault(NO_NEGATIVE_LENGTH)

@@ -289,7 +289,8 @@ class Effect:
     - `follows`: it may access what memory holds the address of.
     - `engine`, `proxy`: who carries the accesses out, and how.
     - `commits`: it closes a group of this engine's accesses. `waits`: for such groups.
-    - `mbarrier`, `meeting`, `fence`: how it orders accesses. `fence` is of the async proxy.
+    - `mbarrier`, `meeting`, `fence`: how it orders accesses. `fence` is of the async proxy,
+      `fences_mbarriers` one for what the thread has initialized of mbarriers alone.
     - `may_meet`: why it may have a barrier inside that nothing tells of; the answer says that it is
       assumed to have none.
     - `converges`: the lanes of a warp that take part wait for each other, and no access to memory
@@ -342,6 +343,7 @@ class Effect:
     lanes: int | None = None
     butterfly: Butterfly | None = None
     fence: bool = False
+    fences_mbarriers: bool = False
     describes: Descriptor | None = None
     reads_described: bool = False
     atomic: bool = False
@@ -386,6 +388,7 @@ class Effect:
             or self.commits is not None
             or self.waits is not None
             or self.fence
+            or self.fences_mbarriers
             or self.describes is not None
             or self.reads_described
             or self.leaves is not None

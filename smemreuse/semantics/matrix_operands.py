@@ -9,7 +9,7 @@ PTX ISA's "Strides" and "Matrix descriptor" of `wgmma.mma_async`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from smemreuse.ir.access import Access
@@ -22,6 +22,7 @@ from smemreuse.ir.kernel import (
     Stmt,
     Store,
     While,
+    element_bits,
     expressions_of,
     nested_blocks,
     walk_statements,
@@ -74,6 +75,9 @@ SHAPE = re.compile(r"m(?P<m>\d{1,3})n(?P<n>\d{1,3})k(?P<k>\d{1,3})", re.ASCII)
 _BYTES_OF_K = 32
 """Of every instruction: 16 elements of 2 bytes, 32 of 1, 8 of 4."""
 
+FRAGMENT_BYTES = 64 * _BYTES_OF_K // 128
+"""Of the first matrix of a wgmma, which has 64 rows, in each of 128 threads."""
+
 
 @dataclass(frozen=True)
 class Described:
@@ -103,6 +107,21 @@ def precise_operands(body: Block, accesses: Accesses, pointers: Pointers) -> Acc
                 kept.append(access)
         found[stmt] = tuple(kept)
     return found
+
+
+def fragments_in_registers(stmt: Stmt) -> Iterator[tuple[Buffer, Expr]]:
+    """The registers that a wgmma reads, each with the first byte of `FRAGMENT_BYTES`; where its
+    shape tells that they are as many, and the pointer is that of all of them.
+    """
+    call = evaluated_call(stmt)
+    if call is None or call.op != "ptx_wgmma_rs":
+        return
+    shape, pointer, offset = SHAPE.match(text_at(call, 0) or ""), call.args[5], call.args[6]
+    if shape is None or not isinstance(pointer, Pointer) or pointer.buffer.scope != "local":
+        return
+    storage, bits = pointer.buffer.storage, element_bits(pointer.buffer.dtype)
+    if isinstance(storage, Buffer) and bits * int(shape["k"]) == 8 * _BYTES_OF_K:
+        yield storage, Call("mul", (offset, Const(bits // 8)))
 
 
 def described_bytes(call: Call) -> int:

@@ -104,7 +104,8 @@ def arms(producer: str, consumer: str) -> str:
 
 
 def init_barrier(count: int, slot: str = "full[0]") -> str:
-    return under("if tx == 0", f"T.ptx_init_barrier_thread_count({slot}, {count})\n") + SYNC
+    init = f"T.ptx_init_barrier_thread_count({slot}, {count})\nT.ptx_fence_barrier_init()\n"
+    return under("if tx == 0", init) + SYNC
 
 
 def kernel_of(

@@ -487,7 +487,8 @@ def filled_by_some(loading: str, filling: str) -> Kernel:
     init = under(
         "if tx == 0",
         "T.ptx_init_barrier_thread_count(full[0], 1)\n"
-        "T.ptx_init_barrier_thread_count(full[1], 64)\n",
+        "T.ptx_init_barrier_thread_count(full[1], 64)\n"
+        "T.ptx_fence_barrier_init()\n",
     )
     fill = under(filling, under("for k in range(4)", PARITY + loading))
     read = "T.mbarrier_wait_parity(full[0], k % 2)\nO[tx] = As[tx]\nT.fence_proxy_async()\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.linter.collected import ELSEWHERE
-from tests.checker.small import ARRIVE, SYNC, WAIT, init_barrier, kernel_of, under
+from tests.checker.small import ARRIVE, SYNC, WAIT, init_barrier, kernel_of, tma_load, under
 from tests.linter.test_linter import report_on
 
 BEGIN = init_barrier(1)
@@ -56,3 +56,26 @@ def test_a_number_of_rounds_is_no_parity() -> None:
     rounds = under("for k in range(4)", SIGNAL + WAIT.replace(", 0)", ", k)"))
     assert _found(BEGIN + rounds, UNDEFINED) == [True]
     assert not _found(BEGIN + rounds.replace(", k)", ", k % 2)"), UNDEFINED)
+
+
+LOAD = under("if tx == 0", "T.ptx_arrive_barrier_expect_tx(full[0], 256)\n" + tma_load("As"))
+AGAIN = WAIT.replace(", 0)", ", 1)")
+ALONE = under("if tx == 0", WAIT)
+
+
+@pytest.mark.parametrize(
+    ("body", "in_flight"),
+    [
+        (LOAD, True),
+        (LOAD + WAIT, False),
+        (LOAD + WAIT + SYNC + LOAD, True),
+        (LOAD + WAIT + SYNC + LOAD + AGAIN, False),
+        (LOAD + under("if tx >= 32", WAIT), False),  # one warp that knows is enough
+        (LOAD + ALONE, False),
+        (LOAD + under("if D[0] > 0", WAIT), True),
+        (under("if D[0] > 0", LOAD + WAIT), False),
+        (under("for k in range(D[0])", LOAD + WAIT.replace(", 0)", ", k % 2)") + SYNC), False),
+    ],
+)
+def test_a_load_is_waited_for_before_the_kernel_ends(body: str, *, in_flight: bool) -> None:
+    assert _found(BEGIN + body, "missing-wait") == [False] * in_flight

@@ -234,7 +234,7 @@ class TextGrower(Grower):
         body = "".join(
             f"T.ptx_init_barrier_thread_count({one}, {count})\n" for one, count in counts
         )
-        return under("if tx == 0", body) + SYNC
+        return under("if tx == 0", body) + "T.ptx_fence_barrier_init()\n" + SYNC
 
 
 def wait(barrier: str, parity: str) -> str:

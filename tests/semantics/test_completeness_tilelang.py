@@ -111,8 +111,8 @@ def _meets_in_a_warp(effect: Effect) -> bool:
 
 
 def _signals(effect: Effect) -> bool:
-    """A row without a signal says in words why that proves nothing."""
-    return effect.mbarrier is not None or bool(effect.words)
+    """A row without a signal says in words why that proves nothing, or is a fence for mbarriers."""
+    return effect.mbarrier is not None or effect.fences_mbarriers or bool(effect.words)
 
 
 def _converges(effect: Effect) -> bool:

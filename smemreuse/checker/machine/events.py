@@ -78,6 +78,10 @@ class Observer(Protocol):
     def fences(self, agent: Agent, full: np.ndarray) -> None:
         """Threads make a proxy fence, `full` being the warps of which all do."""
 
+    def publishes(self, agent: Agent, order: Order, *, heard: bool) -> None:
+        """Threads make a fence for the mbarriers that they have initialized, or, if `heard`, for
+        those too of whose initialization they know."""
+
     def uses(self, stmt: Stmt, effect: Effect, slot: Slot, agent: Agent, order: Order) -> None:
         """Threads signal to an mbarrier, or begin to wait for it."""
 

@@ -205,7 +205,8 @@ class Barriers:
 
     `in_memory` are the valid mbarriers that lie in plain shared memory: its first byte of each.
     `contended` are uses of named barriers that may not be over, where others may be at once;
-    `waited_in_part` the warps of which some lanes alone have waited for a phase.
+    `waited_in_part` the warps of which some lanes alone have waited for a phase, and
+    `copies_waited_for_alone` what was over then, a bit for each copy: some thread knows that it is.
     """
 
     slots: dict[Slot, Barrier] = field(default_factory=dict)
@@ -213,6 +214,7 @@ class Barriers:
     in_memory: frozenset[tuple[Buffer, int]] = frozenset()
     contended: dict[int, tuple[ContendedUse, ...]] = field(default_factory=dict)
     waited_in_part: frozenset[int] = frozenset()
+    copies_waited_for_alone: int = 0
 
     def __getitem__(self, slot: Slot) -> Barrier:
         return self.slots.setdefault(slot, Barrier())
@@ -261,6 +263,7 @@ class Barriers:
                 for name in {**used, **others}
             },
             self.waited_in_part | other.waited_in_part,
+            self.copies_waited_for_alone & other.copies_waited_for_alone,
         )
 
 

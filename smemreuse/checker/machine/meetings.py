@@ -351,6 +351,8 @@ class BarrierMeetings:
     def fence(self, agent: Agent, *, assumed: bool = False) -> None:
         """A proxy fence: later accesses by the async proxy happen after earlier generic ones
         (rule 11)."""
+        for observer in self._findings.observers:
+            observer.publishes(agent, self._state.order, heard=True)
         if not agent.partly:
             ids, order = agent.threads.ids, self._state.order
             full = self._vectors.full_warps(ids)

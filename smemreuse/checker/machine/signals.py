@@ -64,10 +64,11 @@ class Signals:
             self._findings.forked = True  # another schedule than the one that is tried
         if complete:
             warps, full = self._vectors.warps(threads.ids), self._vectors.full_warps(threads.ids)
+            handed = barriers[slot].completed[complete - 1]
             if len(full) < len(warps):
                 self._findings.forked = True  # the threads of other warps learn of it too
                 barriers.waited_in_part |= frozenset(warps.tolist()).difference(full.tolist())
-            handed = barriers[slot].completed[complete - 1]
+                barriers.copies_waited_for_alone |= handed.known.copies
             order.acquire(full, handed)
             self._state.proxies.fences.acquire(full, handed.fenced)
             order.note_phase(full, incarnation, complete)

@@ -103,6 +103,9 @@ class Synchronization:
             self._groups.wait(call, effect.waits, agent)
         if effect.reads_described:
             self._accesses.read_described(call, effect.engine, stmt, agent)
+        if effect.fences_mbarriers:
+            for observer in self._findings.observers:
+                observer.publishes(agent, self._state.order, heard=False)
         if effect.mbarrier is not None:
             self._signals.signal(call, effect, stmt, agent)
 

@@ -69,9 +69,9 @@ _MBARRIERS: Rows = merged(
         "mbarrier_wait_parity": Effect(mbarrier=Mbarrier(Signal.WAIT, 0, count=1)),
         # `ptx_wait_barrier(number)` waits for the first phase of a barrier that is no element.
         "ptx_wait_barrier": Effect(mbarrier=Mbarrier(Signal.WAIT, 0)),
+        "ptx_fence_barrier_init": Effect(fences_mbarriers=True),
     },
     nothing("create_barriers", "mbarriers have memory of their own, which is never merged"),
-    nothing("ptx_fence_barrier_init", "orders the initialization of mbarriers alone"),
 )
 
 ROWS: Rows = merged(_MEETINGS, _HINTS, _MBARRIERS)

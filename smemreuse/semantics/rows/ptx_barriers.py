@@ -65,7 +65,7 @@ def _fence(found: Instruction) -> Effect | None:
         is_shared = found.begins("shared::") or not found.has("global")
         return Effect(fence=True) if is_shared else Effect(words="a fence of global memory")
     if found.has("mbarrier_init"):
-        return Effect(words="orders the initialization of mbarriers alone")
+        return Effect(fences_mbarriers=True)
     return Effect(words=_ONE_THREAD)
 
 

@@ -29,7 +29,6 @@ from smemreuse.semantics.rows.forms import (
     accessing,
     each,
     merged,
-    nothing,
     ordering_elsewhere,
     reads,
     updates,
@@ -165,6 +164,7 @@ def _signal(signal: Signal, alone: int, remote: int) -> FunctionRow:
 _MBARRIERS: FunctionRows = merged(
     {
         "tl::mbarrier_init": Effect(mbarrier=Mbarrier(Signal.INITIALIZE, 0, count=1)),
+        "tl::fence_barrier_init": Effect(fences_mbarriers=True),
         "tl::mbarrier_wait": Effect(mbarrier=Mbarrier(Signal.WAIT, 0, count=1)),
         "tl::mbarrier_test_wait": _test_wait,
         "tl::mbarrier_try_wait": Effect(
@@ -178,7 +178,6 @@ _MBARRIERS: FunctionRows = merged(
         # Arrives, then waits for the phase that it arrived in: only the arrival counts.
         "tl::syncthreads_partial": Effect(mbarrier=Mbarrier(Signal.ARRIVE, 0)),
     },
-    nothing("tl::fence_barrier_init", "orders the initialization of mbarriers alone"),
 )
 
 # Tensor cores -----------------------------------------------------------------------------------
