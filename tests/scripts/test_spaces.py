@@ -292,7 +292,7 @@ def test_a_worker_launches_what_is_compiled_and_ends_with_its_gpu(
 
     monkeypatch.setattr(team, "compiled", compiling)
     monkeypatch.setattr(team, "Launcher", _Launched)
-    monkeypatch.setattr(team, "_start_device", lambda: None)
+    monkeypatch.setattr(team, "start_device", lambda: None)
     monkeypatch.setattr(team, "doing", said.append)
     job = {"family": "gemm", "shape": "square", "config": {"block_M": 64}}
     answers = team.work("sm_90a", str(tmp_path / "lock"))
