@@ -59,10 +59,6 @@ class _Trial:
     def bytes(self) -> int:
         return max((one.bytes for one in self.kernels), default=0)
 
-    @property
-    def cost(self) -> float:
-        return sum(one.cost for one in self.settings)
-
     @cached_property
     def hazards(self) -> Counter[tuple[str, bool]]:
         """What lint finds of the kernels, and what it cannot follow."""
@@ -150,8 +146,9 @@ class FunctionFitting:
         does not launch."""
         if trial.bytes > self.place.arch.per_block:
             return None
-        card, tensors = card_for(self.place.arch.name, None), tensor_bytes(self.func)
+        tensors = tensor_bytes(self.func)
         try:
+            card = card_for(self.place.arch.name, None)
             return sum(
                 estimate(one.kernel, card, one.bytes, tensors).seconds for one in trial.kernels
             )
