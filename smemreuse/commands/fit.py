@@ -55,8 +55,19 @@ def fit(batch: Batch, limit: int | None, arch: Architecture | None) -> None:
 
 
 def fits_of(source: Source, *, limit: int) -> tuple[Sequence[Fit], Sequence[str]]:
-    """What it takes of the kernels of an input."""
-    return [fit_of(one, limit) for one in subjects_of(source) if one.has_buffers], ()
+    """What it takes of the kernels of an input, each by the scope in which most of it lies; what
+    others take counts, and is not changed."""
+    largest: dict[int, Subject] = {}
+    for one in subjects_of(source):
+        known = largest.get(id(one.kernel))
+        if one.has_buffers and (known is None or _bytes(one) > _bytes(known)):
+            largest[id(one.kernel)] = one
+    return [fit_of(one, limit) for one in largest.values()], ()
+
+
+def _bytes(subject: Subject) -> int:
+    """The bytes of the buffers of a scope, side by side."""
+    return sum(one.size or 0 for one in subject.kernel.allocations(subject.scope))
 
 
 def fit_of(subject: Subject, limit: int) -> Fit:

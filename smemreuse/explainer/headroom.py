@@ -85,8 +85,8 @@ def _largest(reaches: Callable[[int], bool], most: int) -> int:
 
 def within_limit(kernel: Kernel, scope: str, limit: int) -> WithinLimit:
     """What it takes that a block takes at most `limit` bytes, in this scope and all others."""
-    plan = plan_kernel(kernel, scope, objective="bytes")
-    memory = block_memory(kernel, [plan])
+    plans = {one: plan_kernel(kernel, one, objective="bytes") for one in kernel.shared_scopes()}
+    plan, memory = plans[scope], block_memory(kernel, [*plans.values()])
     if memory.total is None:
         return WithinLimit(limit, None, why=SIZE_UNKNOWN)
     found = WithinLimit(limit, memory.total)

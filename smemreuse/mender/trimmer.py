@@ -44,7 +44,7 @@ OF_TRIMMING = 4 * OF_LINT
 
 LEAST_LEFT = 3
 """Statements that a block keeps: TileLang's later passes take out hints, and fail on what they made
-a sequence of one (`SetMaxNRegInjector` of 0.1.15)."""
+a sequence of one (`SetMaxNRegInjector`)."""
 
 NOT_PROVED = "lint does not prove the kernel itself clean without assumptions"
 OTHERS = (

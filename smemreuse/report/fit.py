@@ -61,13 +61,14 @@ def fit_lines(found: Sequence[Fit]) -> Iterator[Text]:
     if found:
         yield Text(
             f"{counted(len(found), 'kernel')}, {limit}: {fitting} fit as smemreuse merges them, "
-            f"{changed} would with changes, {len(found) - fitting - changed} would not"
+            f"{changed} with the changes above, {len(found) - fitting - changed} not with any known"
         )
 
 
 def _lines(one: Fit) -> Iterator[Text]:
     taken = "a size that only the launch knows" if one.bytes is None else f"{one.bytes:,} bytes"
-    yield Text(f"{one.file}: {one.name} ({one.scope}) takes {taken}", style="bold")
+    over = "" if one.bytes is None else f", {one.bytes - one.limit:,} more than {one.limit:,}"
+    yield Text(f"{one.file}: {one.name} ({one.scope}) takes {taken}{over}", style="bold")
     for number, step in enumerate(one.steps, 1):
         yield Text(f"  {number}. {step.bytes:,} bytes {step.condition}")
     if one.why:

@@ -29,8 +29,9 @@ def test_a_prim_func() -> None:
 
 def test_a_jit_function_with_its_arguments() -> None:
     assert _footprint(jitted, at_most="32 KiB") == 32_768
-    assert _footprint(jitted, 64, columns=32, at_most="32 KiB") == 8_192
-    assert _footprint(phases, 64, at_most="32 KiB", arch="sm_90a") == 16_384
+    small = _footprint(jitted, 64, columns=32, at_most="32 KiB")
+    assert small == 12_288  # for speed: sharing more gains no block
+    assert _footprint(phases, 64, at_most="32 KiB", arch="sm_90a") == 24_576
 
 
 def test_what_takes_too_much_is_explained() -> None:
