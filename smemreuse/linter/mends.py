@@ -54,9 +54,11 @@ def wait_at_the_end(engine: Engine, name: str, site: Site) -> Mend:
 
 def fence(one: Site, two: Site, ids: np.ndarray) -> Mend:
     """Two proxies."""
+    is_copied = one.stmt is not None and words.engine_of(one.stmt) is Engine.CP_ASYNC
+    done = "after they have waited for the copies of" if is_copied else "after"
     sentence = (
-        f"let {words.threads(ids)} issue a proxy fence (fence.proxy.async) after {_at(one)}, "
-        f"before the barrier or mbarrier that orders {_at(two)} after it."
+        f"let {words.threads(ids)} issue a proxy fence (fence.proxy.async) {done} {_at(one)}, "
+        f"before the barrier or mbarrier for which {_at(two)} waits."
     )
     return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
 
