@@ -81,7 +81,7 @@ def severity(kind: HazardKind) -> float:
 def seen_words(kind: HazardKind) -> str:
     """The most telling of what was seen of a kind, after a colon; empty where nothing was tried."""
     found = seen_of(kind)
-    return f"seen of {kind}: {found[0].sentence}" if found else ""
+    return f"other kernels with a {kind}: {found[0].sentence}" if found else ""
 
 
 def by_severity(hazard: Hazard) -> tuple[bool, float]:

@@ -170,10 +170,12 @@ def test_a_certain_finding_says_what_its_kind_did_on_hardware() -> None:
     data = json.loads(run("lint", RACE, "--format", "json").stdout)
     (hazard,) = data["kernels"][0]["hazards"]
     assert hazard["seen"][0]["wrong"] == hazard["seen"][0]["launches"] > 0
-    assert "seen of race: wrong in 80 of 80 launches" in " ".join(run("lint", RACE).stdout.split())
+    assert "other kernels with a race: wrong in 80 of 80 launches" in " ".join(
+        run("lint", RACE).stdout.split()
+    )
     (possible,) = run_json("lint", POSSIBLE, "--format", "json")["kernels"][0]["hazards"]
     assert possible["seen"] == []
-    assert "seen of" not in run("lint", POSSIBLE).stdout
+    assert "other kernels with" not in run("lint", POSSIBLE).stdout
 
 
 def test_a_finding_is_shown_as_a_timeline() -> None:
