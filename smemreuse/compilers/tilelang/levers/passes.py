@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -18,21 +17,10 @@ from smemreuse.compilers.tilelang.estimate import LoweringPlace
 from smemreuse.compilers.tilelang.installed import missing
 from smemreuse.compilers.tilelang.levers.fitting import Fitted, FunctionFitting
 from smemreuse.compilers.tilelang.session import FitRequest, TileLangSession
-from smemreuse.compilers.tilelang.visitor import VERSION, tirx
+from smemreuse.compilers.tilelang.visitor import VERSION
 from smemreuse.errors import PlanError
 from smemreuse.results.fitting import Fitting
-from smemreuse.targets.architectures import Architecture, architecture
-
-
-@dataclass(frozen=True)
-class _Subject:
-    """A function before anything of it is lowered, and what it is lowered for."""
-
-    name: str
-    func: Any
-    target: Any
-    arch: Architecture
-
+from smemreuse.targets.architectures import architecture
 
 FIRST_PASS = "AddWrapperForSingleBufStore"
 """A pass in which tile operations are whole still; levers are pulled before it."""
@@ -62,45 +50,41 @@ def pulling_levers(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def factory(*args: Any, **kwargs: Any) -> Any:
         original, session = stock(*args, **kwargs), current_session()
-        wanted = session.fit if isinstance(session, TileLangSession) else None
-        if wanted is None:
+        if not isinstance(session, TileLangSession) or session.fit is None:
             return original
+        wanted = session.fit
 
-        def run(mod: Any) -> Any:
-            changed = {
-                var: _fitted(subject, wanted, session)
-                for var, func in mod.functions.items()
-                for subject in _subjects(var, func)
-            }
-            return original(tvm.IRModule({**dict(mod.functions.items()), **changed}))
+        def rewrite(name: str, _var: Any, func: Any) -> Any:
+            return _fitted(name, func, wanted, session)
 
-        return run
+        return lambda mod: original(session.rewrite_functions(mod, rewrite))
 
     return factory
 
 
-def _subjects(var: Any, func: Any) -> list[_Subject]:
-    """The function, if it is one of TIR for a GPU that is known."""
-    target = func.attrs.get("target") if isinstance(func, tirx.PrimFunc) and func.attrs else None
+def _place_of(func: Any) -> LoweringPlace | None:
+    """What a function of TIR is lowered for, if that is a GPU that is known."""
+    target = func.attrs.get("target") if func.attrs else None
     if target is None or target.kind.name != "cuda":
-        return []
+        return None
     try:
-        arch = architecture(str(target.attrs.get("arch", "")))
+        return LoweringPlace(target, architecture(str(target.attrs.get("arch", ""))))
     except PlanError:
-        return []
-    return [_Subject(var.name_hint, func, target, arch)]
+        return None
 
 
-def _fitted(subject: _Subject, wanted: FitRequest, session: Any) -> Any:
+def _fitted(name: str, func: Any, wanted: FitRequest, session: TileLangSession) -> Any:
     """What is lowered in the place of a function. Where nothing can be found out of it that is
     TileLang's to say: its own lowering goes on, and fails as it would."""
-    limit = wanted.limit or subject.arch.per_block
+    place = _place_of(func)
+    if place is None:
+        return func
+    limit = wanted.limit or place.arch.per_block
     config = dict(tvm.transform.PassContext.current().config)
-    place = LoweringPlace(subject.target, subject.arch)
     try:
-        found = FunctionFitting(subject.name, subject.func, place, limit, config).result()
+        found = FunctionFitting(name, func, place, limit, config).result()
     except Exception as error:  # TileLang raises of all kinds; each is kept with its words
         why = f"it is not known what it takes: {error_line(error)}"
-        found = Fitted(subject.func, "bytes", Fitting(subject.name, limit, 0, why=why))
+        found = Fitted(func, "bytes", Fitting(name, limit, 0, why=why))
     session.note_fitting(found.fitting, found.objective)
     return found.func
