@@ -14,7 +14,7 @@ from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.headroom import Headroom, LiveThere, NextBlock, WithinLimit
 from smemreuse.results.plan import Plan
 from smemreuse.results.residents import SHARED_MEMORY, Residents
-from smemreuse.results.timeline import Peak, Span, Timeline, peak_of
+from smemreuse.results.timeline import Peak, Span, Step, Timeline, peak_of
 from smemreuse.targets.architectures import Architecture
 from smemreuse.targets.blocks import block_memory
 from smemreuse.targets.residents import residents_of
@@ -37,16 +37,14 @@ def headroom_of(
     """
     explainer = explainer_of(kernel, scope)
     plan = plan or plan_kernel(kernel, scope, objective="bytes")
-    timeline = timeline_of(kernel, scope)
-    spans = timeline.spans(plan)
-    peak = peak_of(spans)
+    peak, step, live = _at_the_peak(kernel, scope, plan)
     residents = residents_of(kernel, [plan], arch)
     changes = Changes(kernel, plan, explainer, arch)
     return Headroom(
         plan.arena_bytes,
         peak,
-        timeline.steps[peak.position] if peak.buffers else None,
-        tuple(_live_at(peak, spans, timeline)),
+        step,
+        live,
         residents,
         tuple(changes.cheapest(residents)),
         next_block(changes, residents) if residents is not None and peak.buffers else None,
@@ -98,11 +96,7 @@ def within_limit(kernel: Kernel, scope: str, limit: int) -> WithinLimit:
     search = Search(changes, lambda arena, _steps: arena <= most, most)
     reached = search.smallest() if changes.is_smallest and most > 0 else None
     if reached is None:
-        timeline = timeline_of(kernel, scope)
-        spans = timeline.spans(plan)
-        peak = peak_of(spans)
-        live = tuple(_live_at(peak, spans, timeline))
-        step = timeline.steps[peak.position] if peak.buffers else None
+        _, step, live = _at_the_peak(kernel, scope, plan)
         alone = f"{largest.name} alone takes {largest.size:,} bytes, and {NOTHING_FITS}"
         why = alone if (largest.size or 0) > most else NOTHING_FITS
         return replace(found, live=live, step=step, why=why)
@@ -114,6 +108,17 @@ def within_limit(kernel: Kernel, scope: str, limit: int) -> WithinLimit:
         steps=tuple(step.told for step in steps),
         bytes_after=tuple(size + other for size in sizes),
     )
+
+
+def _at_the_peak(
+    kernel: Kernel, scope: str, plan: Plan
+) -> tuple[Peak, Step | None, tuple[LiveThere, ...]]:
+    """The peak of a plan, its statement if any buffer is live there, and the live buffers."""
+    timeline = timeline_of(kernel, scope)
+    spans = timeline.spans(plan)
+    peak = peak_of(spans)
+    step = timeline.steps[peak.position] if peak.buffers else None
+    return peak, step, tuple(_live_at(peak, spans, timeline))
 
 
 def _live_at(peak: Peak, spans: Mapping[Buffer, Span], timeline: Timeline) -> Iterator[LiveThere]:

@@ -78,7 +78,7 @@ class OrderHazards(Collected):
         agents = _agents(earlier.stmt, later.stmt, found, traced, met)
         one, two = self._site(found.event), self._site(traced.event)
         first, second = (
-            words.does(who, "write" if access.is_write else "read")
+            words.does(who, _verb(access))
             for who, access in zip(agents, (found, traced), strict=True)
         )
         byte = met.byte if met is not None else int(traced.where[0])
@@ -104,10 +104,10 @@ class OrderHazards(Collected):
             agents=agents,
             acts=(
                 words.act(
-                    f"{_verb(found)} {bytes_} of {name}", met.earlier if met else None, found.ids
+                    f"{_verb(found)}s {bytes_} of {name}", met.earlier if met else None, found.ids
                 ),
                 words.act(
-                    f"{_verb(traced)} {bytes_} of {name}", met.later if met else None, traced.ids
+                    f"{_verb(traced)}s {bytes_} of {name}", met.later if met else None, traced.ids
                 ),
             ),
         )
@@ -153,7 +153,7 @@ class OrderHazards(Collected):
         certain = (traced.certain or _surely_reads(later)) and other.certain and not own
         agents = (words.agent(earlier, None, other.ids), words.agent(later, None, traced.ids))
         first, second = (
-            words.does(who, "write" if access.is_write else "read")
+            words.does(who, _verb(access))
             for who, access in zip(agents, (other, traced), strict=True)
         )
         witness = (
@@ -171,8 +171,8 @@ class OrderHazards(Collected):
             bytes=met.bytes if met is not None else None,
             agents=agents,
             acts=(
-                words.act(f"{_verb(other)} byte {byte} of {name}, generic proxy", None, other.ids),
-                words.act(f"{_verb(traced)} byte {byte} of {name}, async proxy", None, traced.ids),
+                words.act(f"{_verb(other)}s byte {byte} of {name}, generic proxy", None, other.ids),
+                words.act(f"{_verb(traced)}s byte {byte} of {name}, async proxy", None, traced.ids),
             ),
         )
         self._add(hazard, later, traced.buffer)
@@ -284,5 +284,5 @@ def _agents(
 
 
 def _verb(access: TracedAccess) -> str:
-    """What one thread does."""
-    return "writes" if access.is_write else "reads"
+    """What threads do; one thread's takes an s."""
+    return "write" if access.is_write else "read"

@@ -72,20 +72,16 @@ def trim(
     such as that buffers may share bytes. Nothing goes from a kernel into which a later pass inserts
     barriers, or of which it is not known whether that is harmless: `why` says so.
     """
-    apart = taken_apart(kernel)
-    search = _TrimSearch(apart, kernel is apart.kernel, accepted)
     if barriers_follow(kernel, barriers):
         return Trimming(kernel.name, why=LATER)
-    return search.result()
+    return _TrimSearch(kernel, accepted).result()
 
 
 @dataclass
 class _TrimSearch:
-    """The removals found so far; `in_place` tells that the kernel is as it was given, its buffers
-    not separated first."""
+    """The removals found so far."""
 
-    apart: Apart
-    in_place: bool
+    kernel: Kernel
     accepted: Accepted
     chosen: list[Removal] = field(default_factory=list)
     tried: int = 0
@@ -94,10 +90,9 @@ class _TrimSearch:
         self.work = Work(OF_TRIMMING)
 
     def result(self) -> Trimming:
-        kernel = self.apart.kernel
         why = self._why_not()
         if why:
-            return Trimming(kernel.name, why=why)
+            return Trimming(self.kernel.name, why=why)
         spent = self.work.done
         for stmt in self._candidates():
             if self.tried == MOST_TRIED or self.work.done + spent > self.work.limit:
@@ -107,7 +102,11 @@ class _TrimSearch:
             found = self._lint(removals)
             if found.clean and not found.assumptions and self.accepted(removals):
                 self.chosen.append(removals[-1])
-        return Trimming(kernel.name, tuple(self.chosen), self.tried)
+        return Trimming(self.kernel.name, tuple(self.chosen), self.tried)
+
+    @cached_property
+    def apart(self) -> Apart:
+        return taken_apart(self.kernel)
 
     @cached_property
     def report(self) -> LintReport:
@@ -115,34 +114,32 @@ class _TrimSearch:
         return self._lint(())
 
     def _why_not(self) -> str:
-        body = self.apart.kernel.body
-        if not self.in_place:
+        if self.apart.kernel is not self.kernel:  # a removal would be of another kernel's statement
             return NOT_PROVED
-        statements = [*walk_statements(body)]
+        statements = [*walk_statements(self.kernel.body)]
         calls = [call for stmt in statements for call in calls_of(stmt)]
-        if any(map(_is_beyond, calls)) or _has_tensor_memory(self.apart.kernel):
+        if any(map(_is_beyond, calls)) or _has_tensor_memory(self.kernel):
             return OTHERS
         if any(isinstance(one, While) for one in statements):
             return POLLS
-        handed_on = _handed_on(self.apart.kernel)
+        handed_on = _handed_on(self.kernel)
         if handed_on:
             return HANDED_ON.format(handed_on)
         return "" if self.report.clean and not self.report.assumptions else NOT_PROVED
 
     def _candidates(self) -> Iterator[Stmt]:
         """Barriers of the block and proxy fences, those in the most loops first."""
-        tree = StatementTree(self.apart.kernel.body)
+        tree = StatementTree(self.kernel.body)
         found = [
             one
-            for one in walk_statements(self.apart.kernel.body)
+            for one in walk_statements(self.kernel.body)
             if _may_go(one) and len(tree.path(one)[-1].block) > LEAST_LEFT
         ]
         yield from sorted(found, key=lambda one: -len(list(tree.loops(one))))
 
     def _lint(self, removals: Removals) -> LintReport:
-        kernel = self.apart.kernel
-        body, _ = edited(kernel.body, removals)
-        found = replace(self.apart, kernel=replace(kernel, body=body))
+        body, _ = edited(self.kernel.body, removals)
+        found = replace(self.apart, kernel=replace(self.kernel, body=body))
         return lint_apart(found, False, self.work)
 
 
