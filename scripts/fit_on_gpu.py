@@ -15,58 +15,48 @@ import argparse
 import math
 import os
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from scripts.apart import Worker, command_of, doing
-from scripts.results import about_gpu, options_of, write
+from scripts.apart import doing
+from scripts.results import about_gpu, write
 from scripts.spaces.compiling import COMPILED, compiled
-from scripts.spaces.launching import OK, Launcher, alone
-from scripts.spaces.team import COMPILING, WAITING, Job, chunks, run_all, start_device
+from scripts.spaces.launching import OK
+from scripts.spaces.team import COMPILING, Answers, Device, Job, chunks, parser, run_apart, served
 
 LIMIT = 101_376
 """Bytes of a block on sm_86, 89 and 120."""
 DOES_NOT_FIT = "does not fit"
 
 
-def work(arch: str, limit: int, lock: str | None) -> Generator[Any, dict[str, Any], Any]:
+def work(arch: str, limit: int, lock: str | None) -> Answers:
     """Compiles each job's configuration and launches it; with no `lock` it only compiles."""
     from fixtures.spaces.limited import LIMITED
 
-    launcher = None
-    if lock is not None:
-        doing(WAITING)
-        launcher = Launcher()
-        with alone(Path(lock)):
-            start_device()
-    job = yield None
-    while True:
-        space = LIMITED[job["family"]]
-        arguments = {**space.shapes[job["shape"]], **job["config"]}
+    def measure(job: dict[str, Any], device: Device | None) -> dict[str, Any]:
+        space, shape = LIMITED[job["family"]], job["shape"]
+        arguments = {**space.shapes[shape], **job["config"]}
         doing(COMPILING)
         made = compiled(space, arguments, arch, limit)
         found = made.found
         if found["status"] == COMPILED and not found["fitting"]["fits"]:
             found["status"] = DOES_NOT_FIT
-        is_changed = found["status"] == COMPILED and found["fitting"]["steps"]
-        if launcher is not None and found["status"] == COMPILED:
-            written = compiled(space, arguments, arch) if is_changed else None
-            doing(WAITING)
-            with alone(Path(lock or os.devnull)):
-                found |= launcher.launch(space, job["shape"], made.kernel, doing)
-                if written is not None and written.kernel is not None and found["status"] == OK:
-                    doing("comparing")
-                    found["written"] = launcher.launch(space, job["shape"], written.kernel, doing)
-                    if found["written"]["status"] == OK:
-                        pair = made.kernel, written.kernel
-                        found["same_bits"] = launcher.same_bits(space, job["shape"], *pair)
-            if launcher.broken:
-                return found
-        job = yield found
+        if device is None or found["status"] != COMPILED:
+            return found
+        written = compiled(space, arguments, arch) if found["fitting"]["steps"] else None
+        with device.alone() as launcher:
+            found |= launcher.launch(space, shape, made.kernel, doing)
+            if written is not None and written.kernel is not None and found["status"] == OK:
+                doing("comparing")
+                found["written"] = launcher.launch(space, shape, written.kernel, doing)
+                if found["written"]["status"] == OK:
+                    pair = made.kernel, written.kernel
+                    found["same_bits"] = launcher.same_bits(space, shape, *pair)
+        return found
+
+    return served(measure, lock)
 
 
 def summary(family: str, shape: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -95,25 +85,19 @@ def summary(family: str, shape: str, runs: list[dict[str, Any]]) -> dict[str, An
     }
 
 
-def parser() -> argparse.ArgumentParser:
-    found = options_of(__doc__, "out", "rehearse", "arch")
-    found.add_argument("--families", nargs="*", default=[], help="default: all")
-    found.add_argument("--jobs", type=int, help="workers at once (default: by processors)")
-    found.add_argument("--seconds", type=float, default=float("inf"), help="budget to begin in")
-    found.add_argument("--sample", type=int, help="only so many configurations of each shape")
+def _options() -> argparse.Namespace:
+    found = parser(__doc__)
     found.add_argument("--limit", type=int, default=LIMIT, help="bytes of a block")
-    return found
+    return found.parse_args()
 
 
 def main() -> int:
-    options = parser().parse_args()
+    options = _options()
     started = time.monotonic()
     from fixtures.spaces.limited import LIMITED
 
     spaces = {name: LIMITED[name] for name in options.families or LIMITED}
-    order = chunks(spaces)
-    if options.sample:
-        order = [[job for job in jobs if job.index < options.sample] for jobs in order]
+    order = chunks(spaces, options.sample)
     total = sum(map(len, order))
     about: dict[str, Any] = {} if options.rehearse else about_gpu("fitting", tilelang=True)
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in spaces}
@@ -132,12 +116,8 @@ def main() -> int:
         if sum(map(len, found.values())) % 40 == 0:
             write(options.out, document())
 
-    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as log:
-        lock = None if options.rehearse else str(Path(folder) / "gpu.lock")
-        command = command_of(work, options.arch, options.limit, lock)
-        at_once = options.jobs or len(os.sched_getaffinity(0))
-        team = [Worker(command, log) for _ in range(min(at_once, len(order)))]
-        run_all(order, team, started + options.seconds, note)
+    until, arguments = started + options.seconds, (options.arch, options.limit)
+    run_apart(order, options, until, note, os.devnull, work, *arguments)
     write(options.out, document())
     done = sum(map(len, found.values()))
     for row in document()["best"]:

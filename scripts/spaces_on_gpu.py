@@ -10,42 +10,27 @@ several at a time; a lock gives the GPU to one of them. Nothing is begun after s
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from scripts.apart import Worker, command_of
-from scripts.results import about_gpu, options_of
+from scripts.results import about_gpu
 from scripts.spaces.data import write
-from scripts.spaces.team import Job, chunks, run_all, work
+from scripts.spaces.team import Job, chunks, parser, run_apart, work
 
 SECONDS_BETWEEN_WRITES = 20
 
 
-def parser() -> argparse.ArgumentParser:
-    found = options_of(__doc__, "out", "rehearse", "arch")
-    found.add_argument("--families", nargs="*", default=[], help="default: all")
-    found.add_argument("--jobs", type=int, help="workers at once (default: by processors)")
-    found.add_argument("--seconds", type=float, default=float("inf"), help="budget to begin in")
-    found.add_argument("--sample", type=int, help="only so many configurations of each shape")
-    return found
-
-
 def main() -> int:
-    options = parser().parse_args()
+    options = parser(__doc__).parse_args()
     started = time.monotonic()
     from fixtures.spaces import SPACES
 
     spaces = {name: SPACES[name] for name in options.families or SPACES}
-    order = chunks(spaces)
-    if options.sample:
-        order = [[job for job in jobs if job.index < options.sample] for jobs in order]
+    order = chunks(spaces, options.sample)
     total = sum(map(len, order))
     about: dict[str, Any] = {} if options.rehearse else about_gpu("space", tilelang=True)
     found: dict[str, dict[tuple[str, int], dict[str, Any]]] = {name: {} for name in spaces}
@@ -71,13 +56,8 @@ def main() -> int:
 
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-    log_path = options.out / "spaces.log" if options.out else Path(os.devnull)
-    with tempfile.TemporaryDirectory() as folder, open(log_path, "w") as log:
-        lock = None if options.rehearse else str(Path(folder) / "gpu.lock")
-        command = command_of(work, options.arch, lock)
-        at_once = options.jobs or len(os.sched_getaffinity(0))
-        team = [Worker(command, log) for _ in range(min(at_once, len(order)))]
-        run_all(order, team, started + options.seconds, note)
+    log = options.out / "spaces.log" if options.out else os.devnull
+    run_apart(order, options, started + options.seconds, note, log, work, options.arch)
     save()
     done = sum(tally.values())
     print(f"{done} of {total} in {time.monotonic() - started:.0f} s: {dict(tally)}")

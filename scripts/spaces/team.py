@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scripts.apart import Ended, Worker, doing
+from scripts.apart import Ended, Worker, command_of, doing
+from scripts.results import options_of
 from scripts.spaces.compiling import COMPILED, compiled
 from scripts.spaces.launching import Launcher, alone
 
@@ -20,6 +24,9 @@ CHUNK = 6
 STARTING, COMPILING, WAITING = "starting", "compiling", "waiting"
 SECONDS = {STARTING: 240.0, COMPILING: 150.0, WAITING: 300.0}
 SECONDS_OF_THE_REST = 30.0
+
+Answers = Generator[Any, dict[str, Any], Any]
+"""What a worker's process says: nothing when it is ready, then what it finds of each job."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +37,31 @@ class Job:
     config: Mapping[str, int]
 
 
-def chunks(spaces: Mapping[str, Any]) -> list[list[Job]]:
-    """All jobs, in the order in which they are to be begun.
+def parser(doc: str | None) -> argparse.ArgumentParser:
+    """The options of a script that measures spaces."""
+    found = options_of(doc, "out", "rehearse", "arch")
+    found.add_argument("--families", nargs="*", default=[], help="default: all")
+    found.add_argument("--jobs", type=int, help="workers at once (default: by processors)")
+    found.add_argument("--seconds", type=float, default=float("inf"), help="budget to begin in")
+    found.add_argument("--sample", type=int, help="only so many configurations of each shape")
+    return found
+
+
+def chunks(spaces: Mapping[str, Any], sample: int | None = None) -> list[list[Job]]:
+    """All jobs, or so many of each shape, in the order in which they are to be begun.
 
     Each shape's first chunk, then each one's second, so that every space is covered as far as any
     other when time runs out; the larger spaces have more chunks, and those come last.
     """
+    most = sample or float("inf")
     rounds: list[tuple[int, bytes, list[Job]]] = []
     for family, space in spaces.items():
         for shape, sizes in space.shapes.items():
             jobs = [Job(family, shape, at, one) for at, one in enumerate(space.configs(sizes))]
             for turn, begin in enumerate(range(0, len(jobs), CHUNK)):
                 mixed = hashlib.sha256(f"{turn}/{family}/{shape}".encode()).digest()
-                rounds.append((turn, mixed, jobs[begin : begin + CHUNK]))
+                chunk = [one for one in jobs[begin : begin + CHUNK] if one.index < most]
+                rounds.append((turn, mixed, chunk))
     return [jobs for _, _, jobs in sorted(rounds, key=lambda each: each[:2])]
 
 
@@ -102,34 +121,80 @@ def run_all(
         thread.join()
 
 
+def run_apart(
+    order: Sequence[Sequence[Job]],
+    options: argparse.Namespace,
+    until: float,
+    note: Callable[[Job, dict[str, Any]], None],
+    log: str | Path,
+    work: Callable[..., Answers],
+    *arguments: object,
+) -> None:
+    """Every job by `work(*arguments, lock)`, in some processes of its own at once.
+
+    `options` are those of `parser`; `lock` is none where they only rehearse.
+    """
+    with tempfile.TemporaryDirectory() as folder, open(log, "w") as stream:
+        lock = None if options.rehearse else str(Path(folder) / "gpu.lock")
+        command = command_of(work, *arguments, lock)
+        at_once = options.jobs or len(os.sched_getaffinity(0))
+        team = [Worker(command, stream) for _ in range(min(at_once, len(order)))]
+        run_all(order, team, until, note)
+
+
 # Within a worker's process ------------------------------------------------------------------------
 
 
-def work(arch: str, lock: str | None) -> Generator[Any, dict[str, Any], Any]:
-    """Compiles each job's configuration and launches it; with no `lock` it only compiles.
+@dataclass(frozen=True)
+class Device:
+    """The GPU, which several workers take in turns."""
+
+    launcher: Launcher
+    lock: Path
+
+    @contextmanager
+    def alone(self) -> Iterator[Launcher]:
+        """Waits for the GPU, and has it until the end."""
+        doing(WAITING)
+        with alone(self.lock):
+            yield self.launcher
+
+
+Measure = Callable[[dict[str, Any], "Device | None"], dict[str, Any]]
+
+
+def served(measure: Measure, lock: str | None) -> Answers:
+    """What `measure` finds of each job; it has no GPU where there is no `lock`.
 
     The answer after which its GPU can no longer be used is its last.
     """
-    from fixtures.spaces import SPACES
-
-    launcher = None
+    device = None
     if lock is not None:
-        doing(WAITING)
-        launcher = Launcher()
-        with alone(Path(lock)):
+        device = Device(Launcher(), Path(lock))
+        with device.alone():
             start_device()
     job = yield None
     while True:
+        found = measure(job, device)
+        if device is not None and device.launcher.broken:
+            return found
+        job = yield found
+
+
+def work(arch: str, lock: str | None) -> Answers:
+    """Compiles each job's configuration and launches it; with no `lock` it only compiles."""
+    from fixtures.spaces import SPACES
+
+    def measure(job: dict[str, Any], device: Device | None) -> dict[str, Any]:
         space = SPACES[job["family"]]
         doing(COMPILING)
         made = compiled(space, {**space.shapes[job["shape"]], **job["config"]}, arch)
-        if launcher is not None and made.found["status"] == COMPILED:
-            doing(WAITING)
-            with alone(Path(lock or os.devnull)):
+        if device is not None and made.found["status"] == COMPILED:
+            with device.alone() as launcher:
                 made.found |= launcher.launch(space, job["shape"], made.kernel, doing)
-            if launcher.broken:
-                return made.found
-        job = yield made.found
+        return made.found
+
+    return served(measure, lock)
 
 
 def start_device() -> None:
