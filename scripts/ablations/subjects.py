@@ -17,7 +17,7 @@ from scripts.ablations.switches import SWITCHES, named, probed
 
 VERBS = {
     "plan": ("--objective", "bytes"),
-    "lint": (),
+    "lint": ("--no-cache",),  # what is kept would hide what is off, or keep what came of it
 }
 
 WORDS = {

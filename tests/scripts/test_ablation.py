@@ -62,6 +62,15 @@ def test_probing_changes_no_decision_and_finds_what_acted(dump: str, verb: str) 
         assert "privatization" in probe["acted"]
 
 
+@pytest.mark.parametrize("verb", ["plan", "lint"])
+def test_nothing_is_kept_of_what_is_measured(
+    dump: str, verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMEMREUSE_CACHE_DIR", str(tmp_path))
+    measured((dump, verb, ""))
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_plan_without_privatization_is_no_smaller(dump: str) -> None:
     on, off = (measured((dump, "plan", name)) for name in ("", "privatization"))
     sizes = [sum(one["arena_bytes"] for one in each["decided"]["kernels"]) for each in (on, off)]
