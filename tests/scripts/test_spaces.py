@@ -13,6 +13,8 @@ import pytest
 import torch
 
 from fixtures.spaces import SPACES
+from fixtures.spaces.limited import LIMITED
+from scripts import fit_on_gpu
 from scripts.apart import Worker, command_of
 from scripts.spaces import data, launching, team
 from scripts.spaces.compiling import Compiled, compiled
@@ -267,6 +269,9 @@ def test_the_gpu_is_one_process_s_at_a_time(tmp_path: Path) -> None:
 class _Launched:
     broken = False
 
+    def same_bits(self, space: Any, shape: str, one: Any, other: Any) -> bool:
+        return (one, other) == ("changed", "written")
+
     def launch(self, space: Any, shape: str, kernel: Any, doing: Any) -> dict[str, Any]:
         doing("launching")
         self.broken = kernel == "bad"
@@ -304,3 +309,45 @@ def test_a_worker_launches_what_is_compiled_and_ends_with_its_gpu(
     assert ended.value.value["status"] == "does not launch"
     assert asked[0] == {"M": 4096, "N": 4096, "K": 4096, "block_M": 64}
     assert said[:3] == ["waiting", "compiling", "compiling"]
+
+
+def test_what_levers_changed_is_compared_with_the_kernel_as_it_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fitted(fits: bool, *steps: str) -> dict[str, Any]:
+        return {"status": "compiled", "fitting": {"fits": fits, "steps": [*steps]}}
+
+    made = iter(
+        [
+            Compiled("plain", fitted(True)),
+            Compiled("large", fitted(False)),
+            Compiled("changed", fitted(True, "fewer stages")),
+            Compiled("written", {"status": "compiled"}),
+            Compiled("bad", fitted(True)),
+        ]
+    )
+    limits: list[tuple[int, ...]] = []
+
+    def compiling(space: Any, arguments: dict[str, int], arch: str, *limit: int) -> Compiled:
+        limits.append(limit)
+        return next(made)
+
+    monkeypatch.setattr(fit_on_gpu, "compiled", compiling)
+    monkeypatch.setattr(team, "Launcher", _Launched)
+    monkeypatch.setattr(team, "start_device", lambda: None)
+    for module in (fit_on_gpu, team):
+        monkeypatch.setattr(module, "doing", lambda _: None)
+    job = {"family": "attention", "shape": next(iter(LIMITED["attention"].shapes)), "config": {}}
+    answers = fit_on_gpu.work("sm_90a", 1000, str(tmp_path / "lock"))
+    next(answers)
+    plain, large, changed = (answers.send(job) for _ in range(3))
+    assert (plain["status"], large["status"]) == ("ok", "does not fit")
+    assert "same_bits" not in plain
+    assert (changed["status"], changed["written"], changed["same_bits"]) == (
+        "ok",
+        {"status": "ok"},
+        True,
+    )
+    assert limits == [(1000,), (1000,), (1000,), ()]
+    with pytest.raises(StopIteration):
+        answers.send(job)
