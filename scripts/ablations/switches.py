@@ -308,6 +308,13 @@ SWITCHES = (
         ("lint",),
     ),
     Switch(
+        "discarded reads",
+        "a read of unwritten bytes is a hazard whatever becomes of them",
+        ("linter/discarded.py", "linter/poison.py"),
+        (Patch("linter.linter", "is_discarded", _no),),
+        ("lint",),
+    ),
+    Switch(
         "lint's cases",
         "a hazard that is not certain is not looked at case by case",
         ("checker/values/cases.py", "checker/values/unknowns.py"),
