@@ -297,21 +297,28 @@ SWITCHES = (
         "matrix operands",
         "a wgmma operand is all of the buffer that its descriptor names",
         ("semantics/matrix_operands.py",),
-        (Patch("linter.linter", "precise_operands", lambda body, accesses, pointers: accesses),),
+        (Patch("linter.runs", "precise_operands", lambda body, accesses, pointers: accesses),),
         ("lint",),
     ),
     Switch(
         "accumulators",
         "registers that multiplications add to are not followed",
         ("linter/accumulators.py",),
-        (Patch("linter.linter", "Accumulators.of", _no_accumulators, lambda found: found.sizes),),
+        (Patch("linter.runs", "Accumulators.of", _no_accumulators, lambda found: found.sizes),),
         ("lint",),
     ),
     Switch(
         "discarded reads",
         "a read of unwritten bytes is a hazard whatever becomes of them",
         ("linter/discarded.py", "linter/poison.py"),
-        (Patch("linter.linter", "is_discarded", _no),),
+        (Patch("linter.runs", "is_discarded", _no),),
+        ("lint",),
+    ),
+    Switch(
+        "inputs",
+        "no inputs are tried that may show a hazard which data decide on",
+        ("linter/inputs.py", "checker/values/given.py"),
+        (Patch("linter.runs", "OF_INPUTS", 0),),
         ("lint",),
     ),
     Switch(
@@ -320,7 +327,7 @@ SWITCHES = (
         ("checker/values/cases.py", "checker/values/unknowns.py"),
         (
             Patch(
-                "linter.linter",
+                "linter.runs",
                 "OF_CASES",
                 0,
             ),

@@ -35,6 +35,12 @@ class HazardTraces(BlockTraces):
     def _restart(self) -> None:
         """What has been found stays."""
 
+    def launch(self, body: Block) -> None:
+        """For one thread block alone, of the launch whose inputs are given."""
+        numbers = self._setting.given.numbers
+        launched = self._setting.program_slice.launched
+        self._cases(body, {var: index for var, index in numbers.items() if var in launched})
+
     def _any_block(self, body: Block) -> bool:
         """Whether a trace with unknown block indices finds no new hazard; its findings
         are dropped.

@@ -14,7 +14,7 @@ from smemreuse.checker.budget import BUDGET, Work
 from smemreuse.ir.kernel import SHARED_SCOPES, Kernel, Stmt
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter import Apart, counterparts, lint_apart, taken_apart
-from smemreuse.linter.linter import OF_LINT
+from smemreuse.linter.runs import OF_LINT
 from smemreuse.mender.candidate import Edits, MendCandidate
 from smemreuse.mender.candidates import MendCandidates
 from smemreuse.mender.edited import edited

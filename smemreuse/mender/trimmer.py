@@ -30,7 +30,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.ir.tree import StatementTree
 from smemreuse.ir.types import integer_type
 from smemreuse.linter import Apart, lint_apart, taken_apart
-from smemreuse.linter.linter import OF_LINT
+from smemreuse.linter.runs import OF_LINT
 from smemreuse.mender.edited import edited
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.mending import Removal

@@ -16,7 +16,14 @@ from smemreuse.report.hazards import Linted, stage_words
 from smemreuse.report.titles import counted
 from smemreuse.results.evidence import seen_words, severity
 from smemreuse.results.gate import Gate
-from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Site, sure_words
+from smemreuse.results.hazards import (
+    Hazard,
+    HazardKind,
+    HazardOrigin,
+    Site,
+    condition_words,
+    sure_words,
+)
 from smemreuse.results.words import to_be_declared, without_lines
 
 MOST_NAMED = 4
@@ -36,38 +43,40 @@ _BRANCH = re.compile(r"(?:if|for|while)\b")
 class _Heading:
     """What the hazards of one part of the page have in common; those that fail come first.
 
-    `if_long` tells that they are certain only if a loop is long enough.
+    `if_long` tells that they are certain only if a loop is long enough, `if_given` for some inputs.
     """
 
     fails: bool
     certain: bool
     if_long: bool
+    if_given: bool
     kind: HazardKind
     origin: HazardOrigin
 
     @classmethod
     def of(cls, hazard: Hazard, gate: Gate) -> _Heading:
-        fails, long = gate.stops(hazard), bool(hazard.if_long)
-        return cls(fails, hazard.certain, long, hazard.kind, hazard.origin)
+        long, given = bool(hazard.if_long), bool(hazard.if_given)
+        return cls(gate.stops(hazard), hazard.certain, long, given, hazard.kind, hazard.origin)
 
     @property
-    def order(self) -> tuple[bool, bool, float, bool, int]:
+    def order(self) -> tuple[bool, bool, float, bool, bool, int]:
         grave = severity(self.kind) if self.certain else 0.0
         kind = [*HazardKind].index(self.kind)
-        return not self.fails, not self.certain, -grave, self.if_long, kind
+        return not self.fails, not self.certain, -grave, self.if_given, self.if_long, kind
 
 
 @dataclass
 class _Cause:
     """Hazards of one shape: how many, of which buffers, in which kernels, and the first of them.
 
-    `loops` are those that have to be long enough, where that decides.
+    `loops` have to be long enough, where that decides, or `inputs` be so.
     """
 
     shape: str
     buffers: Counter[str] = field(default_factory=Counter)
     kernels: Counter[str] = field(default_factory=Counter)
     loops: Counter[str] = field(default_factory=Counter)
+    inputs: Counter[str] = field(default_factory=Counter)
     first: tuple[str, Hazard, str] = field(init=False)
 
     def add(self, kernel: str, hazard: Hazard, finding: str) -> None:
@@ -76,6 +85,7 @@ class _Cause:
         self.kernels[kernel] += 1
         self.buffers.update(hazard.buffers)
         self.loops.update(filter(None, [" and ".join(hazard.if_long)]))
+        self.inputs.update(filter(None, [" and ".join(map(str, hazard.if_given))]))
 
     @property
     def count(self) -> int:
@@ -108,7 +118,9 @@ def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
     total = sum(one.count for one in causes)
     kernels = {name: None for one in causes for name in one.kernels}
     loops = sum((one.loops for one in causes), Counter[str]())
-    sure = sure_words(heading.origin, certain=heading.certain, if_long=_most(loops, " or "))
+    inputs = sum((one.inputs for one in causes), Counter[str]())
+    condition = condition_words(_most(loops, " or "), _most(inputs, " or "))
+    sure = sure_words(heading.origin, certain=heading.certain, condition=condition)
     fails = ", exit code 1" if heading.fails else ""
     line = Text(f"{heading.kind} ({sure}{fails}): ", "bold red" if heading.fails else "bold")
     line.append(f"{total:,} in {counted(len(kernels), 'kernel')}", "default")

@@ -251,7 +251,9 @@ def hazard_data(hazard: Hazard, kernel: str) -> Data:
     """One hazard of a kernel."""
     mend = hazard.mend
     return {
-        **picked(hazard, "kind certain if_long origin"),
+        **picked(hazard, "kind certain if_long"),
+        "if_given": [picked(one, "name first step is_array") for one in hazard.if_given],
+        **picked(hazard, "origin"),
         "fingerprint": hazard.fingerprint(kernel),
         "site": site_data(hazard.site),
         "other": site_data(hazard.other),

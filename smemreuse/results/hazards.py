@@ -142,11 +142,31 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """What a kernel is given: an argument that is `first`, or a buffer (`is_array`) that holds
+    `first + step * i` in its element `i`, counted as it is laid out."""
+
+    name: str
+    first: int
+    step: int = 0
+    is_array: bool = False
+
+    def __str__(self) -> str:
+        if not self.is_array:
+            return f"{self.name} is {self.first}"
+        if not self.step:
+            return f"every element of {self.name} is {self.first}"
+        more = f"{self.first} + " if self.first else ""
+        return f"{self.name}[i] is {more}{self.step} * i"
+
+
+@dataclass(frozen=True, slots=True)
 class Hazard:
     """One hazard at one site, however many bytes and iterations it has.
 
     `certain` tells that every execution with these block indices comes to it, and that no data
-    decide on the way there, but how long the loops over `if_long` are, which may be long enough.
+    decide on the way there, but how long the loops over `if_long` are, which may be long enough,
+    and the inputs `if_given`, for which it was seen to come about.
     `site` is where it shows, `other` the statement that it is with, if any. `bytes` are the first
     and the last one of `buffers[0]`, `agents` who does what, in the order of `other` and `site`,
     and `acts` what each of them does, where that is known. `blocks` are the indices of the thread
@@ -167,12 +187,23 @@ class Hazard:
     origin: HazardOrigin = HazardOrigin.AUTHOR
     accepted: Accepted | None = None
     if_long: tuple[str, ...] = ()
+    if_given: tuple[Given, ...] = ()
     acts: tuple[Act, ...] = ()
 
     @property
-    def sureness(self) -> tuple[bool, bool]:
+    def is_unconditional(self) -> bool:
+        """Whether it is certain whatever the kernel is given, but for how long loops are."""
+        return self.certain and not self.if_given
+
+    @property
+    def condition(self) -> str:
+        """What has to be so for a certain hazard to happen, in words; empty if nothing has to."""
+        return condition_words(" and ".join(self.if_long), " and ".join(map(str, self.if_given)))
+
+    @property
+    def sureness(self) -> tuple[bool, bool, bool]:
         """Larger for what is surer."""
-        return self.certain, not self.if_long
+        return self.certain, self.is_unconditional, not self.if_long
 
     def without_statements(self) -> Hazard:
         """The same by the texts of statements alone: small, and no part of a kernel."""
@@ -196,16 +227,20 @@ def told_briefly(hazard: Hazard) -> str:
 
 def told(hazard: Hazard) -> str:
     """Its kind, how sure it is, whose it is if not the author's, and the witness."""
-    loops = " and ".join(hazard.if_long)
-    sure = sure_words(hazard.origin, certain=hazard.certain, if_long=loops)
+    sure = sure_words(hazard.origin, certain=hazard.certain, condition=hazard.condition)
     return f"{hazard.kind} ({sure}): {hazard.witness}"
 
 
-def sure_words(origin: HazardOrigin, *, certain: bool, if_long: str = "") -> str:
-    """How sure a hazard is, and whose it is if not the author's; `if_long` are the loops that have
-    to be long enough."""
+def condition_words(loops: str, inputs: str) -> str:
+    """The loops that have to be long enough, and the inputs that have to be so."""
+    long = f"the loop over {loops} is long enough" if loops else ""
+    return " and ".join(filter(None, (long, inputs)))
+
+
+def sure_words(origin: HazardOrigin, *, certain: bool, condition: str = "") -> str:
+    """How sure a hazard is, under which condition, and whose it is if not the author's."""
     whose = ", the compiler's" if origin is HazardOrigin.COMPILER else ""
-    when = f" if the loop over {if_long} is long enough" if if_long else ""
+    when = f" if {condition}" if condition else ""
     return f"{'certain' if certain else 'possible'}{when}{whose}"
 
 

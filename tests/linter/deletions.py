@@ -29,7 +29,7 @@ from smemreuse.linter.collected import LANES_TOGETHER
 from smemreuse.results.hazards import LintReport
 from smemreuse.semantics.effects import Effect, Signal
 from smemreuse.semantics.table import evaluated_effect
-from tests.soundness.linted import goes_wrong, many_modes
+from tests.soundness.linted import goes_wrong, launches, many_modes
 from tests.soundness.model.run import Model
 
 
@@ -111,6 +111,8 @@ def judged(deletion: Deletion, seed: int = 0, tried: int = 12) -> Judged:
     found = differs(deletion.kernel, seed, tried)
     if not found and any(one.certain for one in report.hazards):
         found = differs(deletion.kernel, seed + 1, 10 * tried)
+    for _, model in [] if found else launches(deletion.kernel, report.hazards):
+        found = found or goes_wrong(model, many_modes(model, seed, 10 * tried))
     return Judged(deletion, found, report)
 
 

@@ -34,8 +34,8 @@ NAMED = 'T.tvm_storage_sync("shared", 1, 64)\n'
     [
         ("if tx < 64", "else", LintStatus.HAZARDS, [True]),
         ("if tx < 64", "if tx >= 64", LintStatus.HAZARDS, [True]),
-        ("if tx < 64 and D[0] > 0", "if tx >= 64", LintStatus.UNKNOWN, []),
-        ("if tx < 64", "if tx >= 64 and D[0] > 0", LintStatus.UNKNOWN, []),
+        ("if tx < 64 and D[0] > 0", "if tx >= 64", LintStatus.HAZARDS, [False]),
+        ("if tx < 64", "if tx >= 64 and D[0] > 0", LintStatus.HAZARDS, [False]),
         ("if tx < 64", "if tx < 64", LintStatus.CLEAN, []),
     ],
 )
@@ -45,7 +45,7 @@ def test_two_groups_at_one_number_are_certain_if_no_data_decide(
     body = under(first, NAMED) + under(second, NAMED)
     report = report_on(kernel_of(body, threads=128))
     assert report.status is status
-    assert [hazard.certain for hazard in report.hazards] == hazards
+    assert [hazard.is_unconditional for hazard in report.hazards] == hazards
     assert all(hazard.kind.value == "barrier-divergence" for hazard in report.hazards)
 
 
@@ -73,7 +73,7 @@ def test_a_warp_by_itself_is_never_at_a_barrier_with_another(
 ) -> None:
     found = report_on(kernel_of(body, threads=128)).hazards
     expected = [(HazardKind.BARRIER_DIVERGENCE, one) for one in hazards]
-    assert [(one.kind, one.certain) for one in found] == expected
+    assert [(one.kind, one.is_unconditional) for one in found] == expected
 
 
 @pytest.mark.parametrize("meet", ["", "_in_a_function"])
@@ -92,7 +92,7 @@ def test_a_block_has_sixteen_barriers(number: int) -> None:
     body = NAMED.replace("1, 64", f"{number}, 64")
     report = report_on(kernel_of(body, threads=128))
     assert report.unknown == (f"a block has no barrier {number}",)
-    assert [hazard.certain for hazard in report.hazards] == [False]
+    assert [hazard.is_unconditional for hazard in report.hazards] == [False]
 
 
 def test_a_barrier_to_come_may_stand_between_two_groups() -> None:
@@ -101,7 +101,7 @@ def test_a_barrier_to_come_may_stand_between_two_groups() -> None:
     body = under("if tx < 64", NAMED) + use + under("if tx >= 64", NAMED)
     assert found(body, threads=128) == []
     report = report_on(kernel_of(body.replace(SYNC, ""), threads=128), later=True)
-    assert not any(hazard.certain for hazard in report.hazards)
+    assert not any(hazard.is_unconditional for hazard in report.hazards)
 
 
 def test_reductions_one_after_the_other_are_in_order() -> None:

@@ -71,7 +71,7 @@ def test_a_hazard_is_found_at_its_line(name: str) -> None:
     (hazard,) = report.hazards
     assert (hazard.kind.value, hazard.site.line) == (kind, line)
     assert hazard.buffers == (() if buffer is None else (buffer,))
-    assert hazard.certain is (name not in BY_SCHEDULE | BY_DATA)
+    assert hazard.is_unconditional is (name not in BY_SCHEDULE | BY_DATA)
     assert hazard.mend.remedy is remedy
     assert hazard.mend.sentence.endswith(".")
     assert f"line {line}" in f"{hazard.witness} {hazard.mend.sentence}"

@@ -40,7 +40,7 @@ def found(body: str, *, later: bool = False, **kernel: int | str) -> list[tuple[
     """The hazards of a small kernel, each with whether it is certain."""
     report = report_on(kernel_of(body, **kernel), later=later)  # type: ignore[arg-type]
     assert report.unknown == ()
-    return [(hazard.kind.value, hazard.certain) for hazard in report.hazards]
+    return [(hazard.kind.value, hazard.is_unconditional) for hazard in report.hazards]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ UNINITIALISED, UNDEFINED = "uninitialised-read", "barrier-deadlock"
 
 def _found(body: str, kind: str) -> list[bool]:
     hazards = report_on(kernel_of(body)).hazards
-    return [one.certain for one in hazards if one.kind.value == kind]
+    return [one.is_unconditional for one in hazards if one.kind.value == kind]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ BEGIN = under(FIRST, INIT)
 
 def _found(body: str) -> list[tuple[str, tuple[str, ...], bool]]:
     hazards = report_on(kernel_of(body)).hazards
-    return [(one.kind.value, one.buffers, one.certain) for one in hazards]
+    return [(one.kind.value, one.buffers, one.is_unconditional) for one in hazards]
 
 
 def _missing(*, certain: bool = True) -> list[tuple[str, tuple[str, ...], bool]]:

@@ -12,6 +12,7 @@ from smemreuse.results.accepted import Accepted
 from smemreuse.results.evidence import seen_words
 from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.hazards import (
+    Given,
     Hazard,
     HazardKind,
     HazardOrigin,
@@ -152,4 +153,14 @@ def test_hazards_that_need_a_long_loop_stand_apart_and_name_it() -> None:
         "race (certain, exit code 1",
         "race (certain if the loop over k or m is long enough, exit code 1",
         "missed-phase (certain if the loop over i and j is long enough, the compiler's",
+    ]
+
+
+def test_hazards_of_some_inputs_stand_apart_and_name_them() -> None:
+    inputs = (Given("mask", 0, is_array=True), Given("n", 256))
+    lines = told(linted("a.tir", RACE, replace(RACE, if_given=inputs)))
+    headings = [line.partition("): ")[0] for line in lines if "): " in line]
+    assert headings == [
+        "race (certain, exit code 1",
+        "race (certain if every element of mask is 0 and n is 256, exit code 1",
     ]

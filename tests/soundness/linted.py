@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
+import numpy as np
+
+from smemreuse.ir.kernel import Kernel, Store
 from smemreuse.linter.collected import LANES_TOGETHER, NO_NEGATIVE_LENGTH
-from smemreuse.results.hazards import HazardKind, LintReport
+from smemreuse.results.hazards import Given, Hazard, HazardKind, LintReport
 from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_each, starved
 from tests.soundness.model.run import Model
 
@@ -75,9 +79,52 @@ UNDECIDED = ("too long", "a loop that the test does not need")
 
 def check_certain(report: LintReport, model: Model, seed: int, wrong: str) -> None:
     """Raises `NotShown` where `lint` is certain and nothing goes wrong, often as it is tried. What
-    is certain of long loops alone need not show with the data that the model was given."""
-    kinds = {one.kind for one in report.hazards if one.certain and not one.if_long}
-    if not kinds or wrong or _seen(model) & kinds:
+    is certain for some inputs is to show with these. What is certain of long loops alone need not
+    show with the data that the model was given."""
+    certain = [one for one in report.hazards if one.certain and not one.if_long]
+    kinds = {one.kind for one in certain if not one.if_given}
+    if kinds and not wrong:
+        _require_shown(kinds, model, seed)
+    for kinds, launch in launches(model.kernel, certain):
+        _require_shown(kinds, launch, seed)
+
+
+def launches(kernel: Kernel, hazards: Sequence[Hazard]) -> Iterator[tuple[set[HazardKind], Model]]:
+    """The launches with the inputs for which hazards are certain, each with the kinds of these.
+
+    To store what is there already is no race to the model.
+    """
+    shown = [one for one in hazards if one.if_given and not _may_store_again(one)]
+    for given in dict.fromkeys(one.if_given for one in shown):
+        alike = [one for one in shown if one.if_given == given]
+        block = max((index for one in alike for _, index in one.blocks), default=0)
+        yield {one.kind for one in alike}, Model(kernel, [], _inputs(given), block)
+
+
+def _may_store_again(hazard: Hazard) -> bool:
+    """Whether a race is with a store that may have stored the same before, in another round."""
+    if hazard.kind is not HazardKind.RACE or hazard.other is None:
+        return False
+    if hazard.other.statement == hazard.site.statement:
+        return True
+    stores = [one for one in (hazard.site, hazard.other) if isinstance(one.stmt, Store)]
+    return any(
+        at > 0 and re.search(rf"\b{name}\b", one.statement) is None
+        for one in stores
+        for name, at in one.loops
+    )
+
+
+def _inputs(given: Sequence[Given]) -> np.ndarray:
+    """What the one array of a random kernel holds."""
+    (row,) = given
+    assert row.is_array, given
+    return row.first + row.step * np.arange(4096)
+
+
+def _require_shown(kinds: set[HazardKind], model: Model, seed: int) -> None:
+    """Raises `NotShown` where nothing goes wrong in any of the modes."""
+    if _seen(model) & kinds:
         return
     modes = many_modes(model, seed, SEARCHED)
     if HazardKind.BARRIER_DIVERGENCE in kinds:

@@ -14,6 +14,7 @@ from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.descriptors import Holders
 from smemreuse.checker.values.footprints import Footprints
+from smemreuse.checker.values.given import NOTHING_GIVEN, GivenInputs
 from smemreuse.checker.values.vectors import Vectors
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const
@@ -57,10 +58,12 @@ def remember_from(before: Kernel, now: Kernel) -> None:
 class Setting:
     """The plan, the slice of the kernel, and what one trace caches for the next.
 
-    `every_case`: whatever data decide is a case, not only what mbarriers depend on.
+    `every_case`: whatever data or the block's index decide is a case, not only what mbarriers
+    depend on, and whether something is done.
     `compares_loops`: whether loops are compared with those of other blocks as a whole. Not where
     data decide: what is given in a case may be given for one round alone.
-    `contended`: the uses of named barriers where others may be at once.
+    `contended`: the uses of named barriers where others may be at once. `given`: the inputs of one
+    launch, of which one block is traced.
     """
 
     def __init__(
@@ -74,10 +77,12 @@ class Setting:
         remembered: Remembered | None = None,
         every_case: bool = False,
         prediction: Prediction | None = None,
+        given: GivenInputs = NOTHING_GIVEN,
     ):
         """`prediction`: the barriers that a later pass inserts; None if the kernel has them all."""
         self.program_slice = program_slice
         self.every_case = every_case
+        self.given = given
         self.work = work or Work()
         self.leaves = Leaves(program_slice)
         self.holders = Holders(program_slice.body, program_slice.accesses)
@@ -87,10 +92,10 @@ class Setting:
         self.budget = budget
         remembered = remembered or Remembered.of(axes)
         self.vectors = remembered.vectors
-        self.periods = Periods(program_slice, self.work, self.vectors.interned)
+        self.periods = Periods(program_slice, self.work, self.vectors.interned, given)
         self.footprints = remembered.footprints.counted_by(self.work)
         self.fenced = frozenset() if prediction is None else prediction.view.fenced
-        self.compares_loops = True
+        self.compares_loops = not given
         self.contended: frozenset[Stmt] = frozenset()
         self._at_once: dict[For, bool] = {}
 
@@ -110,9 +115,12 @@ class Setting:
         return self.every_case or self.program_slice.signals(stmt)
 
     def axis(self, stmt: Attr, threads: Threads) -> Value:
-        """The value of a launch variable: an index for each thread, or None for a block index."""
+        """The value of a launch variable: an index for each thread, or None for a block index that
+        is not given."""
         tag = tag_of(stmt)
         if tag not in self.axes:
+            if stmt.var is not None and stmt.var in self.given.numbers:
+                return self.given.numbers[stmt.var]
             return 0 if stmt.value == Const(1) else None
         return self.vectors.digit(threads.ids, stride_of(tag, self.axes), self.axes[tag])
 

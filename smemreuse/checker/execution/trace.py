@@ -70,7 +70,15 @@ class Trace(JoinedPaths):
     ):
         self.state = State.initial(setting.layout, setting.vectors.everyone)
         self.findings = findings
-        self.values = Values(setting.program_slice, setting.vectors, self.state, block, case)
+        self.values = Values(
+            setting.program_slice,
+            setting.vectors,
+            self.state,
+            block,
+            case,
+            setting.given,
+            of_block=setting.every_case,
+        )
         self.findings.forked = not self.values.unknowns.supposes_length_alone
         self.steps = 0
         self._releases = 0  # how often loops went on that had stopped, since others waited for them

@@ -18,6 +18,7 @@ from smemreuse.checker.loops.repetition import Local, Repetition, Unclear, numbe
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.cases import SEEN
 from smemreuse.checker.values.counters import Counters
+from smemreuse.checker.values.given import NOTHING_GIVEN, GivenInputs
 from smemreuse.checker.values.interned import InternTable, is_whole
 from smemreuse.checker.values.vectors import identity
 from smemreuse.ir.expr import Expr, Load, Var, constant, walk
@@ -53,8 +54,13 @@ class Periods:
     """Finds and caches the periodic parts of the loops of one kernel."""
 
     def __init__(
-        self, program_slice: ProgramSlice, work: Work, interned: InternTable | None = None
+        self,
+        program_slice: ProgramSlice,
+        work: Work,
+        interned: InternTable | None = None,
+        given: GivenInputs = NOTHING_GIVEN,
     ):
+        self._turning = {storage for storage, row in given.rows.items() if row.step}
         self._work = work
         self._interned = interned or InternTable()
         self._slice = program_slice
@@ -66,7 +72,7 @@ class Periods:
         self, loop: For, rounds: range, threads: Threads, counters: Counters
     ) -> Window | None:
         """The periodic part that spares most iterations; None if there is none."""
-        if not SEEN < len(rounds) <= MAX_COUNT:
+        if not SEEN < len(rounds) <= MAX_COUNT or self._loads_turning(loop):
             return None
         set_here = self._slice.counters_set(loop.body)
         elements = _elements(set_here)
@@ -97,13 +103,20 @@ class Periods:
         key = (loop, begin, *asked)
         if key not in self._known:
             window = None
-            if not self._slice.counters_set(loop.body):
+            if not (self._slice.counters_set(loop.body) or self._loads_turning(loop)):
                 here = UnboundedLoop(self._slice, loop, begin, threads, self._work, self._interned)
                 found = here.found()
                 if found is not None and found[1] <= MAX_PERIOD:
                     window = Window(*found, 0, open=tuple(here.open))
             self._known[key] = (window, kept)
         return self._known[key][0]
+
+    def _loads_turning(self, loop: For) -> bool:
+        """Whether what is loaded in a loop may be another number in each round, and is given."""
+        return bool(self._turning) and any(
+            isinstance(node, Load) and node.buffer.storage in self._turning
+            for node in self._nodes_in(loop)
+        )
 
     def _asked(
         self, loop: For, threads: Threads, counters: Counters

@@ -9,6 +9,7 @@ import numpy as np
 
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.cases import Case
+from smemreuse.checker.values.given import NOTHING_GIVEN, GivenInputs
 from smemreuse.checker.values.interned import InternedExpr
 from smemreuse.checker.values.symbols import Bindings, SymbolicValue
 from smemreuse.checker.values.unknowns import Unknowns, substituted
@@ -44,7 +45,7 @@ class _Now:
 
 class Values:
     """Evaluates expressions in the present state; records the decisions that depend on the block
-    index."""
+    index. `of_block`: what is accessed is such a decision, too, not only whether it is."""
 
     def __init__(
         self,
@@ -53,7 +54,13 @@ class Values:
         state: Bindings,
         block: Mapping[Var, int],
         case: Case | None = None,
+        given: GivenInputs = NOTHING_GIVEN,
+        *,
+        of_block: bool = False,
     ):
+        self._given = given
+        self._of_block = of_block
+        self._elements: dict[Load, Expr] = {}
         self.decisions: list[Decision] = []
         self._decided: set[Key] = set()
         self.program_slice = program_slice
@@ -71,10 +78,13 @@ class Values:
 
     def everyone(self) -> Threads:
         """All threads of the block, at the beginning of the kernel."""
-        return Threads(self.vectors.everyone, {}, self._counter, self.vectors.row)
+        numbers: dict[Var, Value] = {**self._given.numbers}
+        return Threads(self.vectors.everyone, numbers, self._loaded, self.vectors.row)
 
     def __call__(self, expr: Expr, threads: Threads) -> Value:
         value = self.vectors.evaluate(expr, threads)
+        if value is None and self._of_block:
+            value = self._here(expr, threads)
         if value is None:
             value = self.unknowns.value(expr, threads)
         return self._given_in_part(expr, threads) if value is None else value
@@ -130,12 +140,19 @@ class Values:
 
     def _decide(self, expr: Expr, threads: Threads) -> Value:
         value = self.vectors.evaluate(expr, threads)
-        if value is None and self._depends_on_block(expr):
-            here = replace(threads, values={**threads.values, **self.block})
-            value = self.vectors.evaluate(expr, here)
-            if value is not None:
-                self._note_decision(expr, threads, value)
+        if value is None:
+            value = self._here(expr, threads)
         return self.unknowns.value(expr, threads) if value is None else value
+
+    def _here(self, expr: Expr, threads: Threads) -> Value:
+        """The value of an expression in this block, if it depends on that; which is noted."""
+        if not self._depends_on_block(expr):
+            return None
+        here = replace(threads, values={**threads.values, **self.block})
+        value = self.vectors.evaluate(expr, here)
+        if value is not None:
+            self._note_decision(expr, threads, value)
+        return value
 
     def _depends_on_block(self, expr: Expr) -> bool:
         return bool(self.block) and not self.vectors.interned.reading(expr).variables.isdisjoint(
@@ -225,9 +242,21 @@ class Values:
             return None, None
         return None, self.unknowns.stored(stmt.buffer.dtype, source, threads)
 
+    def _loaded(self, load: Load, threads: Threads) -> Value:
+        """What an element holds: of a buffer that is given, or a local scalar."""
+        row = self._given.rows.get(load.buffer.storage)
+        if row is None:
+            return None if load.buffer.scope == "global" else self._counter(load, threads)
+        if load.predicate is not None:
+            return None
+        if load not in self._elements:
+            flat = self.program_slice.operations.flat_index(load)
+            self._elements[load] = row.element(flat)
+        return self(self._elements[load], threads)
+
     def _counter(self, load: Load, threads: Threads) -> Value:
         """A local scalar, if its value is known for all the threads that ask."""
-        storage = None if load.buffer.scope == "global" else self._interned.whole(load.buffer)
+        storage = self._interned.whole(load.buffer)
         if storage is None or len(load.indices) != 1 or storage in self.program_slice.escaped:
             return None
         index = self(load.indices[0], threads)

@@ -50,8 +50,16 @@ class Model:
     Raises `NotModelled` for a kernel that does something unknown.
     """
 
-    def __init__(self, kernel: Kernel, plans: Sequence[Offsets], inputs: np.ndarray) -> None:
-        shape = find_shape(kernel, int(inputs[7]) % 3)
+    def __init__(
+        self,
+        kernel: Kernel,
+        plans: Sequence[Offsets],
+        inputs: np.ndarray,
+        block: int | None = None,
+    ) -> None:
+        """`block`: the index of the thread block that is run, on each axis; the inputs choose one
+        otherwise."""
+        shape = find_shape(kernel, int(inputs[7]) % 3 if block is None else block)
         self.kernel = kernel
         self.overtaken = False
         """Whether some wait has passed in one phase in one mode, and in another one in another."""

@@ -1,0 +1,242 @@
+"""The traces of one lint: what they share, how many there are, and what follows of their findings.
+
+A first run follows every kind of thread block, and joins what data decide. What is only possible is
+looked at case by case, and then for inputs that may show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from smemreuse.checker.budget import BUDGET, OF_CASES, Work
+from smemreuse.checker.errors import Stuck, Uncovered
+from smemreuse.checker.execution.setting import Setting, remembered_of
+from smemreuse.checker.execution.unfollowed import unfollowed
+from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.predicted.prediction import Prediction, view_of
+from smemreuse.checker.separation.reach import Reaches
+from smemreuse.checker.slice import ProgramSlice, operations_of
+from smemreuse.checker.values.given import NOTHING_GIVEN, GivenInputs
+from smemreuse.checker.verdict.check import DEFAULT_BUDGET
+from smemreuse.ir.expr import Call, Var
+from smemreuse.ir.kernel import Buffer, Kernel, nodes_of, walk_statements
+from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
+from smemreuse.linter.accumulators import Accumulators
+from smemreuse.linter.collected import Key, LintContext
+from smemreuse.linter.discarded import is_discarded
+from smemreuse.linter.guards import Guards
+from smemreuse.linter.inputs import Deciding
+from smemreuse.linter.together import any_together, divided
+from smemreuse.linter.traces import HazardTraces
+from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.semantics.accesses import KernelAccesses
+from smemreuse.semantics.matrix_operands import precise_operands
+from smemreuse.semantics.pointers import let_parts
+
+OF_LINT = 2_000_000_000
+"""Units of work for one kernel."""
+
+OF_INPUTS = 700_000_000
+"""Units for all the inputs that are tried for it."""
+
+
+@dataclass(frozen=True)
+class LintSubject:
+    """A kernel to be traced: bytes and names of its shared buffers, its accesses, whether a later
+    pass inserts barriers, and the budget it has with others, if any."""
+
+    kernel: Kernel
+    sizes: Mapping[Buffer, int]
+    names: Mapping[Buffer, str]
+    accesses: KernelAccesses
+    barriers_follow: bool
+    work: Work | None
+
+
+Hazards = dict[Key, Hazard]
+
+
+@dataclass(frozen=True)
+class LintFindings:
+    """What was found, the reasons why it is not all, and what was assumed."""
+
+    hazards: Hazards = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether nothing is left that may be or not."""
+        return not self.reasons and all(one.certain for one in self.hazards.values())
+
+    @property
+    def certain(self) -> Hazards:
+        return {key: one for key, one in self.hazards.items() if one.certain}
+
+
+class LintRuns:
+    """The runs of one kernel, and what they share."""
+
+    def __init__(self, subject: LintSubject):
+        kernel, accesses = subject.kernel, subject.accesses
+        self._subject = subject
+        self._kernel = kernel
+        self._operations = operations_of(kernel)
+        precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
+        self._registers = Accumulators.of(kernel.body, precise)
+        self._guards = Guards(self._registers.added_to(precise))
+        sizes = {**subject.sizes, **self._registers.sizes}
+        self._layout = ByteLayout.alone(sizes, subject.names)
+        self._slice = ProgramSlice(
+            kernel.body,
+            set(self._layout.partners),
+            self._guards.accesses,
+            self._operations,
+            accesses.by_statement,
+        )
+
+    def findings(self) -> LintFindings:
+        """What all runs find together."""
+        body = self._kernel.body
+        reasons = tuple(dict.fromkeys(unfollowed(self._slice)))
+        # without shared buffers there may be barriers
+        needs_trace = self._layout.partners or self._slice.synchronizes(body)
+        has_collectives = any_together(body)
+        if reasons or not (needs_trace or has_collectives):
+            return LintFindings({}, reasons)
+        try:
+            self._remembered, self._axes = remembered_of(self._kernel), thread_axes(body)
+        except UnknownThreads as reason:
+            return LintFindings({}, (str(reason),))
+        parts = self._in_parts() if has_collectives else {}
+        if not needs_trace:
+            return LintFindings(parts)
+        found = self._traced()
+        found = replace(found, hazards={**found.hazards, **parts, **found.certain})
+        return found if found.is_sure else self._with_inputs(found)
+
+    def _in_parts(self) -> Hazards:
+        """Hazards of operations that threads execute together (rule 12)."""
+        found: Hazards = {}
+        body, subject = self._kernel.body, self._subject
+        reaches = Reaches(body, self._operations, self._axes)
+        pointers = subject.accesses.pointers
+        for stmt, buffers, hazard in divided(body, reaches, self._axes, subject.sizes, pointers):
+            key = (hazard.kind, stmt, buffers)
+            if key not in found or hazard.certain > found[key].certain:
+                found[key] = hazard
+        return found
+
+    def _traced(self) -> LintFindings:
+        """What the traces of all blocks find; if anything is only possible, with the cases of
+        conditions on data apart."""
+        unwritten: dict[Buffer, np.ndarray] = {}
+        found = self._run(Work(OF_LINT, self._subject.work), unwritten)
+        too_long = any(reason.startswith(BUDGET) for reason in found.reasons)
+        if not too_long and not all(one.certain for one in found.hazards.values()):
+            # What is decided twice by the same data may not go two ways.
+            work = Work(OF_CASES, self._subject.work)
+            cases = self._run(work, unwritten, every_case=True)
+            if not cases.reasons:
+                assumed = tuple(dict.fromkeys((*found.assumed, *cases.assumed)))
+                found = LintFindings({**cases.hazards, **found.certain}, (), assumed)
+        return replace(found, hazards=self._without_discarded(found.hazards, unwritten))
+
+    def _with_inputs(self, found: LintFindings) -> LintFindings:
+        """With the hazards that are certain for some inputs."""
+        deciding = Deciding(self._slice)
+        work = Work(OF_INPUTS, self._subject.work)
+        for inputs in deciding.inputs():
+            unwritten: dict[Buffer, np.ndarray] = {}
+            shown = self._run(work, unwritten, given=inputs).certain
+            given = deciding.given(inputs)
+            for key, hazard in self._without_discarded(shown, unwritten).items():
+                if key not in found.hazards or not found.hazards[key].certain:
+                    found.hazards[key] = replace(hazard, if_given=given)
+            if found.is_sure or work.done > OF_INPUTS // 2:
+                break
+        return found
+
+    def _run(
+        self,
+        work: Work,
+        unwritten: dict[Buffer, np.ndarray],
+        *,
+        every_case: bool = False,
+        given: GivenInputs = NOTHING_GIVEN,
+    ) -> LintFindings:
+        """Traces the kernel: all kinds of thread blocks, or one block for what is `given`.
+        `unwritten` gets the bytes that are read though nothing may have written them."""
+        kernel, operations = self._kernel, self._operations
+        known = LintContext(
+            kernel.body,
+            self._guards.accesses,
+            self._guards,
+            self._remembered.vectors,
+            self._slice.written | self._slice.escaped,
+            _of_the_block(kernel, operations.turning),
+            frozenset(self._registers.sizes),
+            unwritten=unwritten,
+        )
+        reasons: tuple[str, ...] = ()
+        try:
+            prediction = None
+            if self._subject.barriers_follow:  # within one buffer: which are merged is not known
+                view = view_of(kernel, self._subject.accesses.pointers)
+                prediction = Prediction.of(kernel.body, view, operations, {}, {}, work)
+            setting = Setting(
+                self._slice,
+                self._layout,
+                self._axes,
+                budget=DEFAULT_BUDGET,
+                work=work,
+                remembered=self._remembered,
+                every_case=every_case,
+                prediction=prediction,
+                given=given,
+            )
+            traces = HazardTraces(setting, known)
+            if given:
+                traces.launch(kernel.body)
+            else:
+                traces.run(kernel.body)
+        except Stuck as stuck:
+            reasons = () if known.hazards else (str(stuck),)
+        except Uncovered as reason:
+            reasons = (str(reason),)
+        return LintFindings(known.hazards, reasons, tuple(known.assumed))
+
+    def _without_discarded(
+        self, hazards: Hazards, unwritten: Mapping[Buffer, np.ndarray]
+    ) -> Hazards:
+        """The hazards without reads of unwritten bytes that decide nothing."""
+        reads = {key[2] for key in hazards if key[0] is HazardKind.UNINITIALISED_READ}
+        body, accesses = self._kernel.body, self._subject.accesses
+        harmless = {
+            buffers
+            for buffers in reads
+            if buffers  # an mbarrier is no contents
+            and is_discarded(body, accesses, self._axes, {one: unwritten[one] for one in buffers})
+        }
+        return {
+            key: one
+            for key, one in hazards.items()
+            if key[0] is not HazardKind.UNINITIALISED_READ or key[2] not in harmless
+        }
+
+
+def _of_the_block(kernel: Kernel, turning: Set[Var]) -> frozenset[Var]:
+    """The variables that are the same for all threads of a block: block indices and parameters."""
+    threads = {one.var for one in launches(kernel.body) if tag_of(one) in AXES}
+    named, inside = set(), set()
+    for stmt in walk_statements(kernel.body):
+        for node in nodes_of(stmt):
+            if isinstance(node, Var):
+                named.add(node)
+            elif isinstance(node, Call):
+                parts = let_parts(node)
+                inside |= set() if parts is None else {parts[0]}
+    return frozenset(named - inside - turning - threads)
