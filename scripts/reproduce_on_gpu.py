@@ -62,7 +62,7 @@ def reproduced(name: str, folder: str, options: Sequence[str]) -> dict[str, Any]
 def _kept(one: dict[str, Any]) -> dict[str, Any]:
     """What is kept of a finding: not the whole hazard."""
     hazard = one["hazard"]
-    about = {"kind": hazard["kind"], "buffers": hazard["buffers"], "witness": hazard["witness"]}
+    about = {name: hazard[name] for name in ("kind", "mechanism", "buffers", "witness")}
     names = ("kernel", "finding", "shown", "why", "attempt", "tried", "reference", "outcomes")
     return {**about, **{name: one[name] for name in names}, "script": one["script"]}
 

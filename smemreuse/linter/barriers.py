@@ -23,7 +23,7 @@ from smemreuse.checker.machine.timestamps import Arm
 from smemreuse.checker.values.evaluation import Slot
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Stmt
-from smemreuse.linter import mends, words
+from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.collected import LANES_TOGETHER, Collected, Key, LintContext
 from smemreuse.linter.followers import goes_on_with, signals
 from smemreuse.results.hazards import Act, Hazard, HazardKind, HazardOrigin, Site
@@ -211,6 +211,7 @@ class WaitingHazards(OvertakenWaits):
             mends.different_numbers(site, other),
             other=other,
             agents=(others, who),
+            mechanism=mechanisms.NAMED,
         )
         self._add(hazard, stmt)
 
@@ -299,6 +300,7 @@ class WaitingHazards(OvertakenWaits):
             f"{words.does(who, 'come')} to {site}, and {mismatch.kind.value}",
             _MENDS.get(mismatch.kind, mends.wait_for_each_arrival)(site),
             agents=(who,),
+            mechanism=mechanisms.of_mismatch(mismatch.kind, stmt),
         )
         self._add(hazard, stmt)
 
@@ -317,6 +319,7 @@ class WaitingHazards(OvertakenWaits):
             mends.converge(site),
             agents=(words.threads(missing),) if len(missing) else (),
             acts=(Act("never come to it", words.runs(missing)),) if len(missing) else (),
+            mechanism=mechanisms.of_barrier(stmt),
         )
         return self._add(hazard, stmt)
 
@@ -349,6 +352,7 @@ class WaitingHazards(OvertakenWaits):
             mends.barrier(one, two, self._known.vectors.everyone),
             other=one,
             agents=agents,
+            mechanism=mechanisms.USED,
         )
         self._add(hazard, stmt)
 
@@ -404,5 +408,6 @@ class WaitingHazards(OvertakenWaits):
                 acts=(
                     words.act(f"wait for phase {barrier.phase} of {name}", None, agent.threads.ids),
                 ),
+                mechanism=mechanisms.of_lack(lacking),
             )
             self._add(hazard, stmt)

@@ -10,7 +10,7 @@ import numpy as np
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Buffer, Stmt
 from smemreuse.ir.launch import AXES
-from smemreuse.linter import mends, words
+from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.comers import Comers
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Butterfly
@@ -78,6 +78,7 @@ def _beyond(
         mends.stay_inside(name, size, site),
         bytes=(int(first[at]), int(last[at])),
         agents=(who,),
+        mechanism=mechanisms.of_access(came.stmt, writes=True),
     )
     yield came.stmt, frozenset((place.buffer,)), hazard
 
@@ -100,5 +101,6 @@ def _alone(butterfly: Butterfly, numbers: np.ndarray, came: Comers) -> Iterator[
         "it",
         mends.reduce_over_those_who_come(site),
         agents=(others, alone),
+        mechanism=mechanisms.TOGETHER,
     )
     yield came.stmt, frozenset(), hazard

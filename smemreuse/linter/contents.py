@@ -11,7 +11,7 @@ from smemreuse.checker.machine.memory import UNWRITTEN, Memory
 from smemreuse.checker.traced import ANYONE, TracedAccess
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Buffer, Store
-from smemreuse.linter import mends, words
+from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.collected import INSIDE, SAME_VALUE, WHOLE_OPERANDS, Collected
 from smemreuse.linter.pairs import touching
 from smemreuse.linter.value_numbers import (
@@ -69,6 +69,7 @@ class ContentHazards(Collected):
                 bytes=span,
                 agents=(who,),
                 acts=(words.act(f"reads byte {span[0]} of {name}", None, traced.ids),),
+                mechanism=mechanisms.of_access(stmt, writes=False),
             ),
             stmt,
             traced.buffer,
@@ -125,6 +126,7 @@ class ContentHazards(Collected):
             bytes=None if meeting.byte is None else (meeting.byte, meeting.byte),
             agents=who,
             acts=tuple(words.act(f"writes {where}", one, traced.ids) for one in meeting.threads),
+            mechanism=mechanisms.AT_ONCE,
         )
         self._add(hazard, stmt, traced.buffer)
 
@@ -168,5 +170,6 @@ class ContentHazards(Collected):
             bytes=(int(first[at]), int(last[at])),
             agents=(who,),
             acts=(Act(f"{verb} byte {byte} of {name}", words.runs(agent.threads.ids[[at]])),),
+            mechanism=mechanisms.of_access(stmt, writes=access.access is not Access.READ),
         )
         self._add(hazard, stmt, access.buffer)

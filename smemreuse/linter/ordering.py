@@ -16,7 +16,7 @@ from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Load, Var, walk
 from smemreuse.ir.kernel import Block, Buffer, If, Stmt, Store, expressions_of, walk_statements
 from smemreuse.ir.labels import label
-from smemreuse.linter import mends, words
+from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.accumulators import targets_of
 from smemreuse.linter.collected import SAME_VALUE, Collected
 from smemreuse.linter.pairs import Clash, clash
@@ -110,6 +110,9 @@ class OrderHazards(Collected):
                     f"{_verb(traced)}s {bytes_} of {name}", met.later if met else None, traced.ids
                 ),
             ),
+            mechanism=mechanisms.of_accesses(
+                (earlier.stmt, found.is_write), (later.stmt, traced.is_write)
+            ),
         )
         self._add(hazard, later.stmt, traced.buffer)
         return True
@@ -174,6 +177,7 @@ class OrderHazards(Collected):
                 words.act(f"{_verb(other)}s byte {byte} of {name}, generic proxy", None, other.ids),
                 words.act(f"{_verb(traced)}s byte {byte} of {name}, async proxy", None, traced.ids),
             ),
+            mechanism=mechanisms.of_accesses((earlier, other.is_write), (later, traced.is_write)),
         )
         self._add(hazard, later, traced.buffer)
 

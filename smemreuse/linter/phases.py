@@ -10,7 +10,7 @@ from smemreuse.checker.machine.order import Order
 from smemreuse.checker.values.evaluation import Slot
 from smemreuse.ir.expr import Load, Var
 from smemreuse.ir.kernel import Buffer, Stmt, walk_statements
-from smemreuse.linter import mends, words
+from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.collected import ELSEWHERE
 from smemreuse.linter.publications import PublicationHazards
 from smemreuse.results.hazards import Hazard, HazardKind, Site
@@ -39,6 +39,7 @@ class PhaseHazards(PublicationHazards):
             f"{words.does(who, 'use')} {name} at {site}, which nothing has initialized by then",
             mends.initialize(name, site),
             agents=(who,),
+            mechanism=mechanisms.UNINITIALIZED,
         )
         self._add(hazard, stmt)
 
@@ -60,6 +61,7 @@ class PhaseHazards(PublicationHazards):
             f"{storage.name}[{index}], but a parity is 0 or 1: any other number is undefined",
             mends.take_a_parity(site),
             agents=(who,),
+            mechanism=mechanisms.PARITY,
         )
         self._add(hazard, waited.stmt)
 

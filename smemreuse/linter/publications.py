@@ -18,7 +18,7 @@ from smemreuse.checker.machine.order import Order
 from smemreuse.checker.values.evaluation import Slot
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Stmt
-from smemreuse.linter import mends, words
+from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.barriers import WaitingHazards
 from smemreuse.linter.collected import LintContext
 from smemreuse.results.hazards import Hazard, HazardKind, Site
@@ -123,5 +123,6 @@ class PublicationHazards(WaitingHazards):
                 words.act(f"initializes {name}, generic proxy", None, by.ids),
                 words.act(f"completes {name}, async proxy", None, ids),
             ),
+            mechanism=mechanisms.COMPLETED,
         )
         self._add(hazard, stmt)

@@ -16,7 +16,7 @@ from smemreuse.checker.separation.reach import Reaches
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, Buffer, Stmt, walk_statements
 from smemreuse.ir.tree import StatementTree
-from smemreuse.linter import mends, words
+from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.butterflies import butterfly_hazards, has_butterfly
 from smemreuse.linter.comers import Comers, comers, missing_of
 from smemreuse.linter.followers import goes_on_with
@@ -127,4 +127,5 @@ def _hazard(stmt: Stmt, name: str, missing: np.ndarray, *, certain: bool) -> Haz
         mends.execute_together(name, site),
         agents=(words.threads(missing),) if len(missing) else (),
         acts=(Act("never come to it", words.runs(missing)),) if len(missing) else (),
+        mechanism=mechanisms.TOGETHER,
     )

@@ -58,9 +58,8 @@ class _Heading:
         long, given = bool(hazard.if_long), bool(hazard.if_given)
         return cls(gate.stops(hazard), hazard.certain, long, given, hazard.kind, hazard.origin)
 
-    @property
-    def order(self) -> tuple[bool, bool, float, bool, bool, int]:
-        grave = severity(self.kind) if self.certain else 0.0
+    def order(self, grave: float) -> tuple[bool, bool, float, bool, bool, int]:
+        """What it is sorted by, where hardware broke such a share of kernels."""
         kind = [*HazardKind].index(self.kind)
         return not self.fails, not self.certain, -grave, self.if_given, self.if_long, kind
 
@@ -69,7 +68,8 @@ class _Heading:
 class _Cause:
     """Hazards of one shape: how many, of which buffers, in which kernels, and the first of them.
 
-    `loops` have to be long enough, where that decides, or `inputs` be so.
+    `loops` have to be long enough, where that decides, or `inputs` be so; `seen` is what hardware
+    did with the certain ones, and `grave` the largest share of kernels that broke there.
     """
 
     shape: str
@@ -77,6 +77,8 @@ class _Cause:
     kernels: Counter[str] = field(default_factory=Counter)
     loops: Counter[str] = field(default_factory=Counter)
     inputs: Counter[str] = field(default_factory=Counter)
+    seen: dict[str, None] = field(default_factory=dict)
+    grave: float = 0.0
     first: tuple[str, Hazard, str] = field(init=False)
 
     def add(self, kernel: str, hazard: Hazard, finding: str) -> None:
@@ -86,6 +88,9 @@ class _Cause:
         self.buffers.update(hazard.buffers)
         self.loops.update(filter(None, [" and ".join(hazard.if_long)]))
         self.inputs.update(filter(None, [" and ".join(map(str, hazard.if_given))]))
+        if hazard.certain:
+            self.seen[seen_words(hazard)] = None
+            self.grave = max(self.grave, severity(hazard))
 
     @property
     def count(self) -> int:
@@ -107,7 +112,8 @@ def grouped_lines(found: Sequence[Linted], gate: Gate) -> Iterator[Text]:
             causes = parts[_Heading.of(hazard, gate)]
             shape = shape_of(hazard)
             causes.setdefault(shape, _Cause(shape)).add(name, hazard, identity.short)
-    for heading in sorted(parts, key=lambda one: one.order):
+    graves = {heading: max(one.grave for one in parts[heading].values()) for heading in parts}
+    for heading in sorted(parts, key=lambda one: one.order(graves[one])):
         yield from _part_lines(heading, [*parts[heading].values()])
     yield from _undeclared_lines(telling, names)
     yield from _unknown_lines(telling, names)
@@ -129,8 +135,8 @@ def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
         yield line.append(f"{_of(buffers)}: {_listed([*kernels], MOST_NAMES)}", "default")
         return
     yield line.append(f"; {heading.kind.sentence}", "default")
-    if heading.certain:
-        yield Text(f"  {seen_words(heading.kind)}", style="dim")
+    for seen in dict.fromkeys(words for one in causes for words in one.seen):
+        yield Text(f"  {seen}", style="dim")
     causes.sort(key=lambda one: (-one.count, one.shape))
     for cause in causes[:MOST_CAUSES]:
         yield from _cause_lines(cause)

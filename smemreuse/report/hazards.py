@@ -116,7 +116,7 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
         yield Text(f"  {line}{told_briefly(hazard)} [{identity.short}]")
         yield Text(f"    fix: {hazard.mend.sentence}")
         if hazard.certain:
-            yield Text(f"    {seen_words(hazard.kind)}", style="dim")
+            yield Text(f"    {seen_words(hazard)}", style="dim")
     for reason in report.unknown:
         yield Text(f"  not followed: {reason}")
     for assumption in report.assumptions:
@@ -139,7 +139,7 @@ def shown_lines(linted: Linted, finding: str) -> Iterator[Text]:
         for line in timeline_text(timeline_of(hazard)):
             yield Text(line)
         if hazard.certain:
-            yield Text(seen_words(hazard.kind), style="dim")
+            yield Text(seen_words(hazard), style="dim")
 
 
 def accepted_lines(linted: Linted) -> Iterator[Text]:
@@ -251,7 +251,7 @@ def hazard_data(hazard: Hazard, kernel: str) -> Data:
     """One hazard of a kernel."""
     mend = hazard.mend
     return {
-        **picked(hazard, "kind certain if_long"),
+        **picked(hazard, "kind mechanism certain if_long"),
         "if_given": [picked(one, "name first step is_array") for one in hazard.if_given],
         **picked(hazard, "origin"),
         "fingerprint": hazard.fingerprint(kernel),
@@ -268,9 +268,8 @@ def hazard_data(hazard: Hazard, kernel: str) -> Data:
             "engine": mend.engine or None,
         },
         "seen": [
-            picked(one, "card date kernels launches wrong hung how result")
-            for one in seen_of(hazard.kind)
-            if hazard.certain
+            picked(one, "card date kernels shown launches wrong hung how result")
+            for one in (seen_of(hazard) if hazard.certain else ())
         ],
     }
 

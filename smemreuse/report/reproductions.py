@@ -94,7 +94,7 @@ def _report(one: Reproduction) -> Iterator[str]:
     yield "\n## Versions\n"
     for name, version in one.environment.items():
         yield f"- {name}: {version}"
-    yield f"\nFinding `{one.finding}`; {seen_words(hazard.kind)}."
+    yield f"\nFinding `{one.finding}`; {seen_words(hazard)}."
 
 
 def _outcome(one: Reproduction) -> str:

@@ -1,33 +1,49 @@
-"""What hazards of each kind did on hardware: counts of committed measurements.
+"""What hazards did on hardware: counts of committed measurements, by kind and mechanism.
 
 A static finding is as certain as its proof; this says beside it what kernels with such a hazard
-have done. Each row is counted in a file of docs/results, which a test compares it with.
+have done. What was not measured says so: what one mechanism does tells nothing of another of the
+same kind. `scripts/render_evidence.py` counts the rows in docs/results.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from smemreuse.results.hazards import Hazard, HazardKind
+
+NOT_MEASURED = "by the letter of PTX; not measured"
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What kernels with one kind of hazard did on one GPU.
+    """What kernels with one mechanism of one kind of hazard did on one GPU.
 
-    Of `kernels` some `hung`; the others came back from so many `launches`, of which some were
-    `wrong`. `how` says what was done to make it show, `result` names the file in docs/results.
+    Of `kernels` so many were `shown` to be wrong, of which some `hung`; the others came back from
+    so many `launches`, of which some were `wrong`. `how` says what was done to make it show,
+    `result` names the file in docs/results.
     """
 
     kind: HazardKind
+    mechanism: str
     card: str
     date: str
     kernels: int
+    shown: int
     launches: int
     wrong: int
     hung: int
     how: str
     result: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Sighting:
+        """A row as `scripts/render_evidence.py` writes it."""
+        return cls(**{**row, "kind": HazardKind(row["kind"])})
 
     @property
     def share(self) -> float:
@@ -37,53 +53,44 @@ class Sighting:
     @property
     def sentence(self) -> str:
         """What was seen, where and how; no full stop."""
-        found = []
+        where = f"on an {self.card}, {self.how}"
+        if not self.shown:
+            return f"not seen to show in {self.launches:,} launches {where}"
+        counts = []
         if self.wrong:
-            found.append(f"wrong in {self.wrong:,} of {self.launches:,} launches")
+            counts.append(f"wrong in {self.wrong:,} of {self.launches:,} launches")
         if self.hung:
-            found.append(f"hung in {self.hung:,} of {self.kernels:,} kernels")
-        if not found:
-            return f"not seen to show in {self.launches:,} launches on an {self.card}, {self.how}"
-        return f"{' and '.join(found)} on an {self.card}, {self.how}"
+            counts.append(f"hung in {self.hung:,}")
+        return f"shown in {self.shown:,} of {self.kernels:,}, {' and '.join(counts)} {where}"
 
 
-_LATE, _PLAIN = "with some threads late by 20 us", "with nothing delayed"
-_WARP = "with one warp late by 2 ms"
-_WITNESSES, _MENDS = "lint-h100.json", "mends-h200.json"
-_PACE, _PACE_H200 = "pace-h100.json", "pace-h200.json"
-
-SEEN: tuple[Sighting, ...] = (
-    Sighting(HazardKind.RACE, "H100", "2026-11-26", 2, 80, 80, 0, _LATE, _WITNESSES),
-    Sighting(HazardKind.RACE, "H200", "2026-11-22", 2, 80, 80, 0, _LATE, _MENDS),
-    Sighting(HazardKind.MISSING_WAIT, "H100", "2026-11-26", 1, 40, 40, 0, _PLAIN, _WITNESSES),
-    Sighting(HazardKind.MISSING_WAIT, "H200", "2026-11-22", 1, 40, 40, 0, _PLAIN, _MENDS),
-    Sighting(HazardKind.MISSING_FENCE, "H100", "2026-11-26", 1, 40, 40, 0, _PLAIN, _WITNESSES),
-    Sighting(HazardKind.MISSING_FENCE, "H200", "2026-11-22", 1, 40, 40, 0, _PLAIN, _MENDS),
-    Sighting(HazardKind.BARRIER_DIVERGENCE, "H100", "2026-11-26", 3, 80, 80, 1, _LATE, _WITNESSES),
-    Sighting(HazardKind.BARRIER_DEADLOCK, "H100", "2026-11-26", 1, 0, 0, 1, _PLAIN, _WITNESSES),
-    Sighting(HazardKind.OUT_OF_BOUNDS, "H100", "2026-11-26", 1, 40, 40, 0, _PLAIN, _WITNESSES),
-    Sighting(HazardKind.UNINITIALISED_READ, "H100", "2026-11-26", 1, 40, 1, 0, _PLAIN, _WITNESSES),
-    Sighting(HazardKind.MISSED_PHASE, "H200", "2026-11-24", 4, 0, 0, 4, _WARP, _PACE_H200),
-    Sighting(HazardKind.MISSED_PHASE, "H100", "2026-11-25", 27, 140, 0, 20, _WARP, _PACE),
-)
+@cache
+def sightings() -> tuple[Sighting, ...]:
+    """All that was measured."""
+    text = (files("smemreuse.results") / "evidence.json").read_text(encoding="utf-8")
+    return tuple(map(Sighting.of, json.loads(text)))
 
 
-def seen_of(kind: HazardKind) -> tuple[Sighting, ...]:
-    """What was seen of a kind of hazard, the most telling first."""
-    return tuple(sorted((one for one in SEEN if one.kind is kind), key=lambda one: -one.share))
+def seen_of(hazard: Hazard) -> tuple[Sighting, ...]:
+    """What was seen of hazards of the same kind and mechanism, the broadest measurement first."""
+    key = hazard.kind, hazard.mechanism
+    found = (one for one in sightings() if (one.kind, one.mechanism) == key)
+    return tuple(sorted(found, key=lambda one: (-one.kernels, -one.share)))
 
 
-def severity(kind: HazardKind) -> float:
-    """The largest share of kernels or launches that a kind of hazard broke; 0 where none did."""
-    return max((one.share for one in seen_of(kind)), default=0.0)
+def severity(hazard: Hazard) -> float:
+    """The largest share of kernels or launches that such a hazard broke; 0 where none did."""
+    return max((one.share for one in seen_of(hazard)), default=0.0)
 
 
-def seen_words(kind: HazardKind) -> str:
-    """The most telling of what was seen of a kind, after a colon; empty where nothing was tried."""
-    found = seen_of(kind)
-    return f"other kernels with a {kind}: {found[0].sentence}" if found else ""
+def seen_words(hazard: Hazard) -> str:
+    """What was seen of such hazards, after a colon: the broadest measurement; or that there is
+    none."""
+    what = f"{hazard.kind}, {hazard.mechanism}" if hazard.mechanism else str(hazard.kind)
+    found = seen_of(hazard)
+    return f"other kernels with {what}: {found[0].sentence}" if found else f"{what}: {NOT_MEASURED}"
 
 
 def by_severity(hazard: Hazard) -> tuple[bool, float]:
     """Sorts what is certain before what is possible, and what broke more kernels before others."""
-    return not hazard.certain, -severity(hazard.kind) if hazard.certain else 0.0
+    return not hazard.certain, -severity(hazard) if hazard.certain else 0.0

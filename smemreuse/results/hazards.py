@@ -171,7 +171,8 @@ class Hazard:
     and the last one of `buffers[0]`, `agents` who does what, in the order of `other` and `site`,
     and `acts` what each of them does, where that is known. `blocks` are the indices of the thread
     block that shows it. `origin` says who has put in what is hazardous, `accepted` why the project
-    accepts it, if so.
+    accepts it, if so. `mechanism` says which kinds of accesses or which barrier it is about, where
+    its kind has several: what hardware does with one says little of another.
     """
 
     kind: HazardKind
@@ -189,6 +190,7 @@ class Hazard:
     if_long: tuple[str, ...] = ()
     if_given: tuple[Given, ...] = ()
     acts: tuple[Act, ...] = ()
+    mechanism: str = ""
 
     @property
     def is_unconditional(self) -> bool:

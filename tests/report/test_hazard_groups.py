@@ -78,7 +78,7 @@ def test_one_cause_is_told_once_with_its_count_and_all_its_kernels() -> None:
     )
     heading, seen, cause, mend = lines[1:5]
     assert heading == (f"race (certain, exit code 1): 4 in 3 kernels; {HazardKind.RACE.sentence}")
-    assert seen == f"  {seen_words(HazardKind.RACE)}"
+    assert seen == f"  {seen_words(RACE)}"
     assert cause == "  4 at a store after `ptx_cp_async`, of As, Bs: x/ mm_{1,2}; y/ mla"
     assert mend.startswith("    fix, in the first [")
     assert mend.endswith("]: put in a barrier.")

@@ -1,69 +1,61 @@
-"""What was seen of hazards on hardware is what the committed measurements say."""
+"""What was seen of hazards on hardware is said of the same mechanism alone."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
 
-import pytest
+from smemreuse.results.evidence import (
+    NOT_MEASURED,
+    Sighting,
+    by_severity,
+    seen_of,
+    seen_words,
+    severity,
+    sightings,
+)
+from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy, Site
 
-from smemreuse.results.evidence import SEEN, Sighting, seen_of, seen_words, severity
-from smemreuse.results.hazards import HazardKind
-from tests.conftest import ROOT
-
-DELAYED = "as it is, delayed"
-
-
-def _variants(result: dict[str, Any], kind: HazardKind) -> Iterable[dict[str, Any]]:
-    """The kernels as they are that have such a hazard, as launched."""
-    for one in result["witnesses"] if "witnesses" in result else result["kernels"]:
-        if "variants" in one and one["kind"] == str(kind):
-            yield one["variants"][0]
-        elif DELAYED in one and _has(one, kind):
-            yield one[DELAYED]
+SITE = Site("wait")
+MEND = Mend(Remedy.BARRIER, "meet.")
 
 
-def _has(one: dict[str, Any], kind: HazardKind) -> bool:
-    """Whether the kernel has that hazard and no other: `lint` said so, or guards alone mend it."""
-    told = one.get("mended", one["as it is"])
-    if "lint" in told:
-        return bool(told["lint"] == [f"hazards: {kind}"])
-    put_in = told["put_in"]
-    return bool(put_in) and all(each.startswith("if ") for each in put_in)
+def hazard(kind: HazardKind, mechanism: str = "") -> Hazard:
+    return Hazard(kind, True, SITE, ("As",), "why", MEND, mechanism=mechanism)
 
 
-def _counted(row: Sighting) -> tuple[int, int, int, int]:
-    result = json.loads((ROOT / "docs" / "results" / row.result).read_text())
-    found = [*_variants(result, row.kind)]
-    back = [one for one in found if "launches" in one]
-    return (
-        len(found),
-        sum(one["launches"] for one in back),
-        sum(one["wrong_launches"] for one in back),
-        sum(bool(one.get("hangs")) for one in found),
-    )
-
-
-@pytest.mark.parametrize("row", SEEN, ids=lambda row: f"{row.kind}-{row.result}")
-def test_a_row_is_what_its_file_counts(row: Sighting) -> None:
-    result = json.loads((ROOT / "docs" / "results" / row.result).read_text())
-    assert (row.date, row.card in result["device"]) == (result["date"], True)
-    assert (row.kernels, row.launches, row.wrong, row.hung) == _counted(row)
+AFTER_READ = hazard(HazardKind.MISSING_FENCE, "TMA load write after read")
+PUBLISHED = hazard(HazardKind.MISSING_FENCE, "mbarrier completed by TMA after its initialization")
 
 
 def test_each_kind_of_hazard_was_tried() -> None:
-    assert {one.kind for one in SEEN} == {*HazardKind}
+    assert {one.kind for one in sightings()} == {*HazardKind}
+
+
+def test_a_mechanism_has_the_evidence_of_no_other() -> None:
+    assert {one.mechanism for one in seen_of(AFTER_READ)} == {AFTER_READ.mechanism}
+    assert severity(AFTER_READ) == 1.0
+    assert not seen_of(PUBLISHED)
+    assert seen_words(PUBLISHED) == f"missing-fence, {PUBLISHED.mechanism}: {NOT_MEASURED}"
+
+
+def test_the_broadest_measurement_is_told() -> None:
+    found = seen_of(hazard(HazardKind.MISSED_PHASE))
+    assert [one.kernels for one in found] == sorted((one.kernels for one in found), reverse=True)
+    told = seen_words(hazard(HazardKind.MISSED_PHASE))
+    assert told.startswith("other kernels with missed-phase: shown in 20 of 27, hung in 20 on an H")
 
 
 def test_what_always_showed_is_graver_than_what_rarely_did() -> None:
-    rare = HazardKind.UNINITIALISED_READ
-    assert severity(HazardKind.RACE) == 1.0
-    assert severity(rare) == 1 / 40
+    always = hazard(HazardKind.RACE, "read after write")
+    rare = hazard(HazardKind.UNINITIALISED_READ, "read")
+    assert severity(always) == 1.0
     assert "1 of 40 launches" in seen_words(rare)
-    assert seen_of(HazardKind.MISSED_PHASE)[0].share == severity(HazardKind.MISSED_PHASE)
+    ranked = sorted([PUBLISHED, rare, replace(always, certain=False), always], key=by_severity)
+    assert ranked == [always, rare, PUBLISHED, replace(always, certain=False)]
 
 
 def test_what_never_showed_says_so() -> None:
-    row = Sighting(HazardKind.RACE, "H100", "2026-11-26", 1, 40, 0, 0, "with nothing delayed", "")
+    counts = {"kernels": 1, "shown": 0, "launches": 40, "wrong": 0, "hung": 0}
+    about = {"card": "H100", "date": "2026-11-26", "how": "with nothing delayed", "result": ""}
+    row = Sighting.of({"kind": "race", "mechanism": "", **counts, **about})
     assert row.sentence == "not seen to show in 40 launches on an H100, with nothing delayed"

@@ -127,6 +127,7 @@ class KernelView {
       item.append(text(`${one.text} [${one.finding}]`, "span"));
       if (one.accepted) item.append(text(`Accepted: ${one.accepted}`, "div"));
       else item.append(text(`Fix: ${one.fix}`, "div", { class: "about" }));
+      if (one.seen && !one.accepted) item.append(element("div", one.seen, { class: "about" }));
       return item;
     };
     const list = element("ul");
