@@ -1,9 +1,10 @@
 """Make hazards of small and of real kernels show on a CUDA device with `smemreuse reproduce`.
 
-    python -m scripts.reproduce_on_gpu --out docs/results/reproduce-h200.json
+    python -m scripts.reproduce_on_gpu --group kernels --out docs/results/reproduce-h200.json
+    python -m scripts.reproduce_on_gpu --group field --out docs/results/reproduce-field-h200.json
     python -m scripts.reproduce_on_gpu --rehearse        # lowers and compiles only: needs no GPU
 
-Each program of `PROGRAMS` in a process of its own, which launches each variant in one of its own:
+Each program of `GROUPS` in a process of its own, which launches each variant in one of its own:
 the kernel as it is, with delays at the places of a witness, and with its fixes, without and with
 the delays, on the same random inputs. A launch that takes 20 s hangs. Prints a line for each
 finding. The reports go to a folder beside --out. Exit 1 if a fixed kernel was wrong or hung, or if
@@ -19,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,26 +33,86 @@ SECONDS = 20
 SECONDS_EACH = 450
 FOLDER = ROOT / "fixtures" / "reproduce"
 
-PROGRAMS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "late_warps": (2, ("late_warps.py",)),
-    "witnesses": (3, ("witnesses.py",)),
+
+@dataclass(frozen=True)
+class Program:
+    """What compiles kernels, with its arguments; and how many processes it may have at a time: some
+    20 for 16 cores in all, since those that launch only wait. `expected` names what must come out.
+    """
+
+    arguments: tuple[str, ...]
+    jobs: int = 1
+    expected: str = ""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Those of `smemreuse reproduce`."""
+        given = str(FOLDER / "expected" / f"{self.expected}.py")
+        return ("--expected", given) if self.expected else ()
+
+
+def _alone(script: str, *names: str) -> dict[str, Program]:
+    """A program for each kernel of which it is known what must come out."""
+    return {name: Program((script, name), 1, name) for name in names}
+
+
+_PLAIN_WITNESSES = (
+    "read_before_the_barrier refilled_round_the_loop copies_not_waited_for arrivals_missing"
+)
+KERNELS = {
+    "late_warps": Program(("late_warps.py",), 2),
+    "witnesses": Program(("witnesses.py", *_PLAIN_WITNESSES.split()), 2),
+    **_alone("witnesses.py", "sums_not_cleared", "barrier_in_an_arm", "part_of_a_cluster"),
+    **_alone("witnesses.py", "index_too_large", "reductions_of_two_arms"),
     **{
-        name: (jobs, ("benchmarks.py", name))
+        name: Program(("benchmarks.py", name), jobs)
         for name, jobs in (
-            *(("chunk_scan", 6), ("chunk_state", 3), ("flash_backward", 3)),
+            *(("chunk_scan", 3), ("chunk_state", 3), ("flash_backward", 3)),
             *(("flash_forward_128", 1), ("mla_decode", 1), ("persistent_gemm", 1)),
+            *(("gqa_decode", 1), ("dequantize_gemm", 2), ("gated_delta", 2), ("batched_gemm", 1)),
         )
     },
 }
-"""What compiles the kernels, with its arguments; and how many processes it may have at a time:
-20 for 16 cores, since those that launch only wait."""
+"""Kernels of the benchmarks, which are TileLang's examples, and one for each kind of hazard."""
+
+_OF_FIELD = {
+    "stores": "leader_waits waves_of_a_group one_store_kept",
+    "ring": "stage_by_a_counter waited_for_behind_the_loop wait_in_a_fixed_round",
+    "loads": "stage_read_then_refilled one_warp_reads metadata_under_a_tile",
+    "signals": "waits_for_one_operand.varied bytes_announced_twice mailbox_overwritten.varied",
+    "copies": "waited_for_by_nobody one_group_too_many never_committed",
+    "epilogue": "lands_in_the_epilogue lands_in_the_epilogue.varied zeros_beside_copies.varied",
+    "operands": "written_and_multiplied two_groups_one_operand copied_by_cp_async.varied",
+    "released": "released_while_multiplied registers_reused.varied",
+    "groups": "released_while_multiplied.varied",
+    "threads": "scratch_of_two_reductions leader_publishes_again atomics_unordered",
+    "reductions": "one_thread_reduces searched_before_it_is_whole result_over_the_operand",
+    "bytes": "padding_over_scales.varied number_of_half_a_warp.varied",
+    "barriers": "published_in_the_loop_alone.varied number_of_both_groups",
+}
+"""Kernels of fixtures/field whose fixes are found, some to a program."""
+
+FIELD = {
+    **{
+        f"field_{name}": Program(("field.py", *kernels.split()))
+        for name, kernels in _OF_FIELD.items()
+    },
+    **_alone("field.py", "elected_lane_arrives", "parity_of_the_ring", "tail_not_filled"),
+    **_alone("field.py", "added_without_atomics", "slots_beyond_the_warps"),
+    **_alone("field.py", "one_slot_for_all_stages", "maximum_of_no_round", "barrier_in_each_arm"),
+}
+"""Bugs of other projects in their shapes, each once: the first of both shapes that is certain."""
+
+GROUPS = {"kernels": KERNELS, "field": FIELD}
+PROGRAMS = {**KERNELS, **FIELD}
 
 
 def reproduced(name: str, folder: str, options: Sequence[str]) -> dict[str, Any]:
     """What `smemreuse reproduce` says of a program, and the files that it wrote."""
-    file, *args = PROGRAMS[name][1]
+    program = PROGRAMS[name]
+    file, *args = program.arguments
     command = [sys.executable, "-m", "smemreuse", "reproduce", "--format", "json", *options]
-    command += ["-o", folder, "--force", str(FOLDER / file), *args]
+    command += [*program.options, "-o", folder, "--force", str(FOLDER / file), *args]
     environ = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     done = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)
     if done.returncode not in (0, 1):
@@ -72,7 +134,7 @@ def rehearsed(script: Path, variant: str) -> str:
     command = [sys.executable, str(script), variant, "0"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     last = (done.stdout.splitlines() or ["died"])[-1]
-    return "" if last == '{"bits": []}' else last
+    return "" if last.startswith('{"bits": []') else last
 
 
 def rehearse(names: Sequence[str], folder: Path) -> int:
@@ -124,7 +186,7 @@ def measured(names: Sequence[str], folder: Path) -> list[dict[str, Any]]:
     options = ("--launches", str(LAUNCHES), "--seconds", str(SECONDS))
 
     def one(name: str) -> dict[str, Any]:
-        arguments = (name, str(folder / name), [*options, "--jobs", str(PROGRAMS[name][0])])
+        arguments = (name, str(folder / name), [*options, "--jobs", str(PROGRAMS[name].jobs)])
         told = answer(command_of(reproduced, *arguments), SECONDS_EACH)
         found: dict[str, Any] = told.get("found") or {
             "program": name,
@@ -143,9 +205,12 @@ def measured(names: Sequence[str], folder: Path) -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    options = options_of(__doc__, "out", "rehearse", "keywords").parse_args()
+    parser = options_of(__doc__, "out", "rehearse", "keywords")
+    parser.add_argument("--group", choices=GROUPS, help="which programs; default: all")
+    options = parser.parse_args()
     words = options.keywords
-    names = [name for name in PROGRAMS if not words or any(one in name for one in words)]
+    programs = GROUPS[options.group] if options.group else PROGRAMS
+    names = [name for name in programs if not words or any(one in name for one in words)]
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.out.with_suffix("") if options.out else Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

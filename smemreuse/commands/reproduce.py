@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import os
 from collections.abc import Iterator, Sequence
@@ -103,6 +104,14 @@ class Wanted:
     metavar="N",
     help="How many variants are compiled and launched at a time, each in a process of its own.",
 )
+@click.option(
+    "--expected",
+    metavar="PY",
+    type=click.Path(),
+    help="A Python file with a function `expected` of a launch's arguments, which puts into the "
+    "tensors what the kernel must: results are held against that, with a tolerance of 2 %, and not "
+    "against the fixed kernel. PyTorch is all that it may import, inside the function.",
+)
 @click.option("--lower-only", is_flag=True, help="Write the files, and launch nothing.")
 @click.option(
     "--arch", metavar="SM", help="The GPU that --lower-only lowers for; default: as for run."
@@ -116,6 +125,7 @@ def reproduce(
     args: tuple[str, ...],
     wanted: Wanted,
     launching: Launching,
+    expected: str | None,
     lower_only: bool,
     arch: str | None,
     output_format: str,
@@ -141,7 +151,9 @@ def reproduce(
         found = [*_of_dump(dump, wanted)]
         _write(found, folder)
     else:
-        found = _of_script(file, args, wanted, launching, _Run(folder, lower_only, arch))
+        found = _of_script(
+            file, args, wanted, launching, _Run(folder, lower_only, arch, _function_of(expected))
+        )
     if wanted.finding is not None and not found:
         raise InputError(f"there is no certain finding {wanted.finding}", file=file)
     content = {"file": file, "findings": [*map(reproduction_data, found)]}
@@ -212,6 +224,22 @@ class _Run:
     folder: Path
     lower_only: bool
     arch: str | None
+    expected: str | None
+
+
+def _function_of(file: str | None) -> str | None:
+    """The text of the function `expected` at the top of a file, which is not executed."""
+    if file is None:
+        return None
+    text = read_source(file)
+    try:
+        body = ast.parse(text).body
+    except SyntaxError as error:
+        raise InputError(f"is no Python: {error.msg}", file=file, line=error.lineno) from None
+    for stmt in body:
+        if isinstance(stmt, ast.FunctionDef) and stmt.name == "expected":
+            return ast.get_source_segment(text, stmt)
+    raise InputError("has no function `expected` at its top", file=file)
 
 
 def _of_script(
@@ -250,7 +278,7 @@ def _reproduced(
             about = environment(launch.made)
             several = sum(one.certain for one in report.hazards) > 1
             case = ReproductionCase(
-                file, launch, report.hazards[at], identity, launching, about, several
+                file, launch, report.hazards[at], identity, launching, about, several, run.expected
             )
             cases.append(case)
             names.append(f"{title.replace(' #', '-')}-{identity.short}")

@@ -5,7 +5,9 @@ late there, these threads let the hazard happen. Which side is made late follows
 
 - race, missing wait, missing fence: the earlier access, which the later one does not wait for. Of a
   write after a read that is the reader. With two proxies the last to come releases the other one at
-  once, while its own accesses are still under way;
+  once, while its own accesses are still under way. A plain read that a TMA load overtakes must be
+  late between its issue and its end, where no statement is: so the threads also queue reads of one
+  bank before it, behind which it has to wait;
 - missed phase: one of the warps that wait, before its wait, for longer than a launch takes;
 - barrier divergence: those who come to the barrier, behind it, since others may pass without them;
 - uninitialised read and out of bounds: nobody. All shared memory is filled with a pattern first;
@@ -23,6 +25,9 @@ from smemreuse.results.hazards import Hazard, HazardKind, Site
 SHORT, LONG, FOR_EVER = 20_000, 1_000_000, 4_000_000
 """Clock cycles: longer than memory takes, than a round of a loop, and than a launch."""
 
+READS = 64
+"""Reads of one bank by all lanes: each takes the shared memory of an SM for 32 cycles."""
+
 ZEROS, PATTERN = 0x00000000, 0xFFFFFFFF
 """What shared memory is filled with: zero, and what is no number in any float type."""
 
@@ -35,7 +40,8 @@ _LATE_ROUND = 2
 @dataclass(frozen=True)
 class Delay:
     """Threads `first` to `end` (half-open) wait for `cycles` on one side of a statement, in one
-    round of the `loops` around it; in every round where these are empty."""
+    round of the `loops` around it; in every round where these are empty. Without cycles they queue
+    `reads` of one bank of shared memory."""
 
     stmt: Stmt
     after: bool
@@ -43,6 +49,7 @@ class Delay:
     end: int
     cycles: int
     loops: tuple[tuple[str, int], ...] = ()
+    reads: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,8 @@ def _of_the_earlier(hazard: Hazard) -> Iterator[Attempt]:
         yield _late(warp, Site(site.statement, site.line, (), site.stmt), SHORT)
     if threads[0] < warp[0]:
         yield _late(threads, site, SHORT)
+    if hazard.kind is HazardKind.MISSING_FENCE and hazard.mechanism.endswith(" after read"):
+        yield _behind_reads(threads, site)
 
 
 def _of_the_waiting(hazard: Hazard) -> Iterator[Attempt]:
@@ -116,14 +125,24 @@ def _behind_the_barrier(hazard: Hazard) -> Iterator[Attempt]:
         yield _late(_ALL, hazard.site, cycles, after=True)
 
 
+def _behind_reads(threads: tuple[int, int], site: Site) -> Attempt:
+    """The reads of a site come behind others that take their time, in every round."""
+    assert site.stmt is not None, "lint was asked for statements"
+    what = f"read one bank of shared memory {READS} times before `{site.brief or site.statement}`"
+    return Attempt(f"{_who(threads)} {what}", (Delay(site.stmt, False, *threads, 0, (), READS),))
+
+
+def _who(threads: tuple[int, int]) -> str:
+    return "all threads that come" if threads == _ALL else f"threads {threads[0]}-{threads[1] - 1}"
+
+
 def _late(threads: tuple[int, int], site: Site, cycles: int, *, after: bool = False) -> Attempt:
     """These threads are late at a site, in its round."""
     assert site.stmt is not None, "lint was asked for statements"
     first, end = threads
-    who = "all threads that come" if threads == _ALL else f"threads {first}-{end - 1}"
     side = "behind" if after else "before"
     when = "".join(f", {name} = {value}" for name, value in site.loops)
-    words = f"{who} wait {cycles:,} cycles {side} `{site.brief or site.statement}`{when}"
+    words = f"{_who(threads)} wait {cycles:,} cycles {side} `{site.brief or site.statement}`{when}"
     return Attempt(words, (Delay(site.stmt, after, first, end, cycles, site.loops),))
 
 

@@ -24,6 +24,7 @@ from smemreuse.results.reproduction import (
     ALONE,
     AS_IT_IS,
     DELAYED,
+    EXPECTED,
     MENDED,
     MENDED_DELAYED,
     ZEROED,
@@ -77,7 +78,8 @@ class Reproducible(Protocol):
 
 @dataclass(eq=False)
 class ReproductionCase:
-    """A finding of a kernel, of which there may be `several`, and its variants."""
+    """A finding of a kernel, of which there may be `several`, and its variants; what must come out
+    is `expected`, the text of a Python function, if that is known."""
 
     file: str
     kernel: Reproducible
@@ -86,6 +88,7 @@ class ReproductionCase:
     launching: Launching
     environment: Mapping[str, str]
     several: bool = False
+    expected: str | None = None
 
     @cached_property
     def attempts(self) -> tuple[Attempt, ...]:
@@ -94,7 +97,10 @@ class ReproductionCase:
 
     @property
     def reference(self) -> str:
-        """Which variant the others are held against: the mended kernel, where there is one."""
+        """Which variant the others are held against: the mended kernel, where there is one; unless
+        it is known what must come out."""
+        if self.expected is not None:
+            return EXPECTED
         if any(attempt.fill is not None for attempt in self.attempts):
             return ZEROED
         return MENDED if self.kernel.mends else AS_IT_IS
@@ -172,6 +178,7 @@ class ReproductionCase:
             kernel.arguments,
             variants,
             self.reference,
+            self.expected,
         )
 
     def reproduced(self, script: Path, heading: Callable[[Reproduction], str]) -> Reproduction:
@@ -223,7 +230,8 @@ class _AttemptSearch:
             except BackendError as error:  # with what it is launched is not known
                 return self.unlaunched(str(error))
             rounds.append((found, attempt))
-            if found.shown.is_shown or found.outcomes[self.case.reference].error:
+            must = found.outcomes.get(self.case.reference)
+            if found.shown.is_shown or (must is not None and must.error):
                 break
         if not rounds:
             return replace(before, why="; ".join(self.refused))

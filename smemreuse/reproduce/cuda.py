@@ -12,7 +12,7 @@ import re
 
 from smemreuse.errors import BackendError
 
-DELAY, FILL = "smemreuse_delay", "smemreuse_fill"
+DELAY, FILL, BUSY = "smemreuse_delay", "smemreuse_fill", "smemreuse_busy"
 
 BLOCKS = 1024
 """Only the first blocks of a launch are delayed: it is to end in time, however many there are."""
@@ -24,6 +24,16 @@ DEFINITIONS = {
     f'asm volatile("" ::: "memory"); if (now && t >= first && t < end && block < {BLOCKS}) '
     "{ for (long long from = clock64(); clock64() - from < cycles;) { } } "
     'asm volatile("" ::: "memory"); }',
+    BUSY: f"static __device__ __forceinline__ void {BUSY}(int first, int end, int reads, "
+    "bool now) { int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); "
+    "unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); "
+    "unsigned from, size, read; "
+    'asm volatile("mov.u32 %0, %%reserved_smem_offset_end;" : "=r"(from)); '
+    'asm volatile("mov.u32 %0, %%total_smem_size;" : "=r"(size)); '
+    f"if (now && t >= first && t < end && block < {BLOCKS}) "
+    '{ _Pragma("unroll 32") for (int i = 0; i < reads; ++i) '
+    'asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(read) '
+    ': "r"(from + t % 32 * 128 % (size & ~3u))); } }',
     FILL: f"static __device__ __forceinline__ void {FILL}(unsigned pattern) {{ "
     "unsigned from, size; "
     'asm volatile("mov.u32 %0, %%reserved_smem_offset_end;" : "=r"(from)); '
@@ -36,10 +46,11 @@ DEFINITIONS = {
 """The device functions, each on one line.
 
 The fill covers all shared memory of the block but what the system reserves. The empty `asm` keeps
-nvcc from moving accesses across the delay, and emits nothing.
+nvcc from moving accesses across the delay, and emits nothing. All lanes of a busy warp read words
+of one bank, one after the other: nothing waits for these reads, and what is read next comes late.
 """
 
-_OURS = re.compile(rf"\b(?:{DELAY}|{FILL})\(")
+_OURS = re.compile(rf"\b(?:{DELAY}|{FILL}|{BUSY})\(")
 _KERNEL = re.compile(r'^extern "C" ', re.MULTILINE)
 
 Change = tuple[int, int, tuple[str, ...]]

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
+from smemreuse.reproduce.template import compared
 from smemreuse.results.reproduction import VariantOutcome
 
 COMPILE_SECONDS = 300
@@ -73,14 +74,31 @@ class Launching:
 
 
 def outcome_of(told: Told, reference: Told) -> VariantOutcome:
-    """What a variant gave, held against what the reference gave on the same inputs."""
+    """What a variant gave, held against what the reference gave on the same inputs; or against what
+    was expected, if the process itself has done that.
+
+    Tensors that the reference does not give the same twice, as those that are added up by atomics,
+    are left out where there are others.
+    """
     if "error" in told:
         return VariantOutcome(error=str(told["error"]))
-    bits, must = told["bits"], reference.get("bits", [])
-    pairs = [*zip(bits[::2], must[::2], strict=False)]
+    must = reference.get("bits", [])
+    before = str(reference.get("before", ""))
+    written, kept = compared(must[:1], before), compared(must, before)
+    bits = [one.split() for one in told["bits"]]
+    right = [one.split() for one in must]
+    wrong = told.get("wrong")
+    differing = _apart(bits[::2], right[::2], kept) if wrong is None else sum(wrong[::2])
     return VariantOutcome(
         launches=len(bits) // 2,
-        differing=sum(one != two for one, two in pairs),
-        unsteady=sum(one != two for one, two in zip(bits[::2], bits[1::2], strict=False)),
+        differing=differing,
+        unsteady=_apart(bits[::2], bits[1::2], kept or written),
         hangs=bool(told.get("hangs")),
+        left_out=len(written) - len(kept) if kept else 0,
     )
+
+
+def _apart(one: Sequence[Sequence[str]], two: Sequence[Sequence[str]], kept: Sequence[int]) -> int:
+    """How many launches gave other bits in one of the tensors that are compared."""
+    pairs = zip(one, two, strict=False)
+    return sum(any(first[at] != second[at] for at in kept) for first, second in pairs)

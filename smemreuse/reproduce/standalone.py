@@ -20,8 +20,12 @@ MOST_LINES = 150
 
 _TEMPLATE = files("smemreuse.reproduce").joinpath("template.py")
 _CONSTANTS, _FUNCTION, _REST = "SOURCE, SEED", 'KERNEL = ""', "OTHER = "
+_EXPECTED, _RIGHT, _MARK = "def expected(", "def right(", "  # expected"
 _OF_BLOBS = ("import base64\n", "import zlib\n")
 _AROUND_IMPORTS = re.compile(r"\n\n( )")
+_SAID = re.compile(r'^(?:# .*|    """.*""")\n', re.MULTILINE)
+"""A comment or a docstring of the template."""
+
 _COLUMNS, _BLOB_LINES = 100, 12
 
 
@@ -32,7 +36,8 @@ class Standalone:
     `func` is the function as TVM's JSON and `snippet` the Python that makes it, of which one may be
     None,
     `source` the CUDA that TileLang makes of it, `variants` those that are launched, by their names,
-    of which one is the `reference`.
+    of which one is the `reference`; or that is the Python function `expected`, by its text, which
+    puts into the tensors of a launch what the kernel must.
     """
 
     func: str | None
@@ -43,14 +48,16 @@ class Standalone:
     arguments: Sequence[LaunchArgument]
     variants: Mapping[str, str]
     reference: str
+    expected: str | None = None
 
     def text(self, heading: str) -> str:
         """The file, which begins with this docstring: of Python alone where that is short enough,
-        else the function is what TVM writes, compressed."""
+        else the function is what TVM writes, compressed. What is long loses blank lines first, then
+        what the file says of its own functions."""
         found = [
-            f'"""{heading}\n"""\n\n{self._text(function, tall=tall)}'
+            f'"""{heading}\n"""\n\n{text}'
             for function in self._functions()
-            for tall in (True, False)
+            for text in self._texts(function)
         ]
         return next((text for text in found if text.count("\n") <= MOST_LINES), found[-1])
 
@@ -61,12 +68,26 @@ class Standalone:
             made = f"def function() -> Any:\n    return {self.snippet.expression}"
             yield f"\n{self.snippet.text.strip()}\n\n\n{made}\n\n\n"
         if self.func is not None:
-            blob = template[template.index(_FUNCTION) : template.index(_REST)]
+            blob = template[template.index(_FUNCTION) : template.index(_EXPECTED)]
             yield blob.replace(_FUNCTION, _packed(self.func), 1)
+
+    def _texts(self, function: str) -> Iterator[str]:
+        """With this function, from the tallest to the shortest."""
+        yield self._text(function, tall=True)
+        short = self._text(function, tall=False)
+        yield short
+        parts = short.split(short_function := function.replace("\n\n\n", "\n\n"), 1)
+        yield short_function.join(_SAID.sub("", part) for part in parts)
 
     def _text(self, function: str, *, tall: bool) -> str:
         template = _TEMPLATE.read_text()
-        imports, rest = template[: template.index(_CONSTANTS)], template[template.index(_REST) :]
+        imports = template[: template.index(_CONSTANTS)]
+        rest = self._checked(template) + template[template.index(_REST) :]
+        rest = "\n".join(
+            line.removesuffix(_MARK)
+            for line in rest.split("\n")
+            if self.expected is not None or not line.endswith(_MARK)
+        )
         if "b85decode" not in function:
             for one in _OF_BLOBS:
                 imports = imports.replace(one, "")
@@ -75,6 +96,15 @@ class Standalone:
             rest = _AROUND_IMPORTS.sub(r"\n\1", rest)
             function, rest = (one.replace("\n\n\n", "\n\n") for one in (function, rest))
         return f"{imports}{self._values(tall=tall)}\n{function}{rest}"
+
+    def _checked(self, template: str) -> str:
+        """The function that says what must come out, and what compares with it."""
+        if self.expected is None:
+            return ""
+        return (
+            f"{self.expected.strip()}\n\n\n"
+            + template[template.index(_RIGHT) : template.index(_REST)]
+        )
 
     def _values(self, *, tall: bool) -> str:
         variants = "\n".join(

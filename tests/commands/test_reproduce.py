@@ -106,6 +106,29 @@ def test_of_a_script_without_a_gpu_the_files_are_written(tmp_path: Path) -> None
 
 
 @pytest.mark.tilelang
+def test_what_must_come_out_may_be_given(tmp_path: Path) -> None:
+    options = ("--lower-only", "--arch", "sm_90a", "-o", str(tmp_path / "out"))
+    given = ROOT / "fixtures" / "reproduce" / "expected" / "barrier_in_each_arm.py"
+    script = ROOT / "fixtures" / "reproduce" / "field.py"
+    result = run("reproduce", *options, "--expected", given, script, "barrier_in_each_arm")
+    assert result.exit_code == 1, result.stderr
+    (finding, *_) = document(tmp_path / "out")["findings"]
+    assert finding["reference"] == "expected"
+    text = (tmp_path / "out" / finding["script"]).read_text()
+    ast.parse(text)
+    assert 'SEED, REFERENCE = 1, "expected"' in text.replace("'", '"')
+    assert "def expected(x: Any, y: Any) -> None" in text
+
+
+def test_a_file_without_what_must_come_out_is_bad_input(tmp_path: Path) -> None:
+    given = tmp_path / "given.py"
+    for text, says in (("x = 1\n", "no function `expected`"), ("x =\n", "is no Python")):
+        given.write_text(text)
+        options = ("-o", tmp_path / "out", "--force", "--lower-only", "--expected", given)
+        refused(*options, LATE_WARPS, says=says)
+
+
+@pytest.mark.tilelang
 def test_a_script_that_compiles_nothing_is_bad_input(tmp_path: Path) -> None:
     script = tmp_path / "nothing.py"
     script.write_text("x = 1\n")

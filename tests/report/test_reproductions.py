@@ -25,7 +25,7 @@ from tests.conftest import ROOT
 
 (KERNEL,) = read_dump(ROOT / "fixtures" / "lint" / "race_round_the_loop.tir").kernels
 HAZARD = lint(KERNEL).hazards[0]
-NOTHING = {"launches": 0, "differing": 0, "unsteady": 0, "hangs": False, "error": ""}
+NOTHING = {"launches": 0, "differing": 0, "unsteady": 0, "hangs": False, "error": "", "left_out": 0}
 FOUND = Reproduction(
     "program.py",
     "kernel",

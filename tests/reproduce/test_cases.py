@@ -81,7 +81,7 @@ class FakeLaunching(Launching):
         if number >= self.hangs.get(variant, 99):
             return {"bits": [], "hangs": True}
         bits = "wrong" if number >= self.wrong.get(variant, 99) else "right"
-        return {"bits": [bits] * 4}
+        return {"bits": [bits] * 4, "before": "given"}
 
 
 def case(

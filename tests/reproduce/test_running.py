@@ -56,10 +56,30 @@ def test_a_process_that_does_not_end_is_killed(
 
 
 def test_bits_are_compared_launch_by_launch() -> None:
-    must = {"bits": ["a", "a", "b", "b", "c", "c"]}
+    must = {"bits": ["a", "a", "b", "b", "c", "c"], "before": "0"}
     assert outcome_of(must, must) == VariantOutcome(3)
     other = {"bits": ["a", "a", "x", "b", "y", "y"]}
     assert outcome_of(other, must) == VariantOutcome(3, differing=2, unsteady=1)
     hung = {"bits": ["a"], "hangs": True}
     assert outcome_of(hung, must) == VariantOutcome(0, hangs=True)
     assert outcome_of({"error": "no"}, must) == VariantOutcome(error="no")
+
+
+def test_tensors_that_the_reference_does_not_give_twice_are_left_out() -> None:
+    must = {"bits": ["x a 1", "x a 2", "x b 3", "x b 4"], "before": "x 0 0"}
+    assert outcome_of(must, must) == VariantOutcome(2, left_out=1)
+    same = {"bits": ["x a 7", "x a 8", "x b 9", "x b 9"]}
+    assert outcome_of(same, must) == VariantOutcome(2, left_out=1)
+    other = {"bits": ["x a 1", "x a 2", "x c 3", "x d 4"]}
+    assert outcome_of(other, must) == VariantOutcome(2, differing=1, unsteady=1, left_out=1)
+
+
+def test_where_all_that_is_written_is_unsteady_nothing_is_compared() -> None:
+    must = {"bits": ["x 1", "x 2"], "before": "x 0"}
+    assert outcome_of(must, must) == VariantOutcome(1, unsteady=1)
+    assert outcome_of({"bits": ["x 3", "x 3"]}, must) == VariantOutcome(1)
+
+
+def test_what_was_expected_is_compared_where_it_was_launched() -> None:
+    told = {"bits": ["x 1", "x 2", "x 3", "x 3"], "before": "x 0", "wrong": [True, True, False, 0]}
+    assert outcome_of(told, {}) == VariantOutcome(2, differing=1)

@@ -12,7 +12,7 @@ from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.cuda import with_definitions
 from smemreuse.reproduce.snippet import Snippet
 from smemreuse.reproduce.standalone import MOST_LINES, Standalone
-from smemreuse.results.reproduction import AS_IT_IS, DELAYED, MENDED
+from smemreuse.results.reproduction import AS_IT_IS, DELAYED, EXPECTED, MENDED
 from tests.reproduce.test_cuda import DELAYED as DELAYED_CUDA
 from tests.reproduce.test_cuda import ORIGINAL
 
@@ -25,14 +25,21 @@ SNIPPET = Snippet("import tilelang.language as T\n\n\n@T.prim_func\ndef tile(): 
 LARGE = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=30_000))
 
 
-def made(func: str | None = "{}", snippet: Snippet | None = SNIPPET) -> Standalone:
+def made(
+    func: str | None = "{}",
+    snippet: Snippet | None = SNIPPET,
+    reference: str = MENDED,
+    expected: str | None = None,
+) -> Standalone:
     arguments = [
         LaunchArgument("float16", (8, 8)),
         LaunchArgument("int32", (4,), values=(0, 1, 2, 3)),
     ]
     configs = {"tl.disable_warp_specialized": True}
     target = {"kind": "cuda", "arch": "sm_90a"}
-    return Standalone(func, snippet, ORIGINAL, target, configs, arguments, VARIANTS, MENDED)
+    return Standalone(
+        func, snippet, ORIGINAL, target, configs, arguments, VARIANTS, reference, expected
+    )
 
 
 def executed(text: str) -> dict[str, Any]:
@@ -78,6 +85,40 @@ def test_python_that_is_too_long_does_not() -> None:
     text = made(snippet=long).text("What is wrong.")
     assert "KERNEL" in text
     assert text.count("\n") <= MOST_LINES
+
+
+DOUBLED = """def expected(x: Any, y: Any, _n: int) -> None:
+    y.copy_(2 * x)"""
+
+
+def test_what_must_come_out_is_in_the_file_if_it_is_known() -> None:
+    text = made(reference=EXPECTED, expected=DOUBLED).text("What is wrong.")
+    assert DOUBLED in text
+    assert "# expected" not in text
+    assert text.count("\n") <= MOST_LINES
+    without = made().text("What is wrong.")
+    assert "expected" not in without
+    assert "wrong.append" not in without
+    ast.parse(without)
+
+
+@pytest.mark.tilelang
+def test_results_are_held_against_it_but_for_rounding() -> None:
+    import torch
+
+    right = executed(made(reference=EXPECTED, expected=DOUBLED).text("What is wrong."))["right"]
+    x, y = torch.ones(4), torch.zeros(4)
+    assert right([x, 2.01 * x, 3], [x.clone(), y.clone(), 3]) is True
+    assert right([x, 2.2 * x, 3], [x.clone(), y.clone(), 3]) is False
+
+
+def test_a_long_function_costs_what_the_file_says_of_itself() -> None:
+    long = Snippet(SNIPPET.text + "#\n" * 30, "tile")
+    text = made(None, long).text("What is wrong.")
+    assert text.count("\n") <= MOST_LINES
+    assert "Of each argument" not in text
+    assert text.count("#\n") == 30
+    assert executed(text)["cuda"](ORIGINAL, DELAYED) == VARIANTS[DELAYED]
 
 
 def test_names_that_the_file_has_itself_do_not_mix() -> None:

@@ -9,6 +9,7 @@ from smemreuse.results.reproduction import (
     ALONE,
     AS_IT_IS,
     DELAYED,
+    EXPECTED,
     MENDED,
     Shown,
     VariantOutcome,
@@ -44,6 +45,14 @@ def test_a_race_shows_by_other_bits_or_by_hanging(
     assert shown_by(outcomes, MENDED, HazardKind.RACE, several=False) is shown
 
 
+def test_what_is_expected_tells_without_a_reference() -> None:
+    outcomes = {AS_IT_IS: WRONG, MENDED: UNSTEADY}
+    kind = HazardKind.UNINITIALISED_READ
+    assert shown_by(outcomes, EXPECTED, kind, several=False) is Shown.BY_ITSELF
+    right = {AS_IT_IS: RIGHT, DELAYED: RIGHT}
+    assert shown_by(right, EXPECTED, kind, several=False) is Shown.NOT_SHOWN
+
+
 def test_a_missed_phase_shows_by_hanging_alone() -> None:
     wrong = {AS_IT_IS: WRONG, DELAYED: WRONG, MENDED: RIGHT}
     kind = HazardKind.MISSED_PHASE
@@ -58,4 +67,6 @@ def test_of_several_findings_one_shows() -> None:
 
 def test_words_tell_what_was_counted() -> None:
     assert VariantOutcome(40, 3, 1).words == "3 of 40 launches differ, 1 not the same twice"
+    told = VariantOutcome(40, left_out=1).words
+    assert told == "0 of 40 launches differ, 1 tensors left out"
     assert (HANGS.words, FAILED.words) == ("hangs", "failed: no")

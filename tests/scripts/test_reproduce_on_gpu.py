@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scripts.reproduce_on_gpu import FOLDER, PROGRAMS, _variants, faults_of
+import pytest
+
+from scripts.reproduce_on_gpu import FIELD, FOLDER, KERNELS, PROGRAMS, _variants, faults_of
 from smemreuse.results.reproduction import AS_IT_IS, DELAYED, MENDED, MENDED_DELAYED
 from tests.reproduce.test_standalone import VARIANTS, made
 
@@ -31,4 +33,22 @@ def test_every_variant_of_a_file_is_rehearsed(tmp_path: Path) -> None:
 
 
 def test_every_program_is_there() -> None:
-    assert all((FOLDER / arguments[0]).is_file() for _, arguments in PROGRAMS.values())
+    for program in PROGRAMS.values():
+        assert (FOLDER / program.arguments[0]).is_file()
+        assert all(Path(one).is_file() for one in program.options[1:])
+    assert len(PROGRAMS) == len(KERNELS) + len(FIELD)
+
+
+def test_every_expectation_is_used_and_names_what_it_is_of() -> None:
+    given = {path.stem for path in (FOLDER / "expected").glob("[a-z]*.py")}
+    assert given == {one.expected for one in PROGRAMS.values() if one.expected}
+    assert all(one.expected in (*one.arguments, "") for one in PROGRAMS.values())
+
+
+@pytest.mark.tilelang
+def test_every_kernel_of_the_field_has_a_maker() -> None:
+    from fixtures.field.kernels import MAKERS
+
+    known = {make.__name__ for make in MAKERS}
+    for program in FIELD.values():
+        assert {name.partition(".")[0] for name in program.arguments[1:]} <= known

@@ -43,7 +43,7 @@ from smemreuse.linter import Apart, counterparts, lint_apart, taken_apart
 from smemreuse.pipeline.options import checked_options
 from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.attempts import Attempt, Delay
-from smemreuse.reproduce.cuda import DELAY, FILL, with_definitions, without_delays
+from smemreuse.reproduce.cuda import BUSY, DELAY, FILL, with_definitions, without_delays
 from smemreuse.reproduce.snippet import Snippet, snippet_of
 from smemreuse.results.elaboration import Elaboration
 from smemreuse.results.hazards import LintReport
@@ -376,8 +376,9 @@ class LaunchedKernel:
                 raise BackendError(f"there is no loop {name} around the statement")
             rounds.append(tirx.EQ(writer.variable(loops[name]), tirx.IntImm("int32", value)))
         now = reduce(tirx.And, rounds) if rounds else tirx.IntImm("bool", 1)
-        numbers = (delay.first, delay.end, delay.cycles)
-        return _call(DELAY, *(tirx.IntImm("int32", one) for one in numbers), now)
+        name, count = (BUSY, delay.reads) if delay.reads else (DELAY, delay.cycles)
+        numbers = (delay.first, delay.end, count)
+        return _call(name, *(tirx.IntImm("int32", one) for one in numbers), now)
 
 
 def _call(name: str, *operands: Any) -> Any:
