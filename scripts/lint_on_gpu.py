@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -22,12 +20,11 @@ from typing import Any
 
 from scripts.apart import answer, command_of
 from scripts.results import ARCH, about_gpu, options_of, write
+from scripts.sanitizer import TOOLS, sanitized, version
 
 LAUNCHES = 40
 SECONDS_EACH = 60
 AT_ONCE = 12
-TOOLS = ("racecheck", "synccheck", "initcheck", "memcheck")
-TOLD = re.compile(r"(?:RACECHECK|ERROR) SUMMARY: (\d+) (?:hazards? displayed|errors?)")
 
 
 def witness(name: str) -> Any:
@@ -89,21 +86,13 @@ def measured(variant: tuple[str, bool]) -> dict[str, Any]:
     return {**told, **found}
 
 
-def sanitized(task: tuple[str, bool, str]) -> str:
+def sanitized_of(task: tuple[str, bool, str]) -> str:
     """How many errors or hazards a tool of compute-sanitizer tells in one launch."""
     name, mended, tool = task
-    command = ["compute-sanitizer", "--tool", tool, *command_of(launched, name, mended, 1)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_EACH)
-    except subprocess.TimeoutExpired:
-        return "hangs"
-    told = TOLD.search(done.stdout + done.stderr)
-    return told.group(1) if told else "failed"
-
-
-def version() -> str:
-    told = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True)
-    return told.stdout.strip().splitlines()[-1].split()[1]
+    told = sanitized(tool, command_of(launched, name, mended, 1), SECONDS_EACH)
+    if told.errors is not None:
+        return str(told.errors)
+    return "failed" if told.why.startswith("failed") else "hangs"
 
 
 def rehearsed(names: list[str]) -> None:
@@ -142,7 +131,7 @@ def measure_all(names: list[str], out: Path | None) -> int:
         for (name, mended), told in zip(both, pool.map(measured, both), strict=True):
             variant = {"mended": mended, "lint": said[name, mended], **told}
             found[names.index(name)]["variants"].append(variant)
-        for (name, mended, tool), seen in zip(tasks, pool.map(sanitized, tasks), strict=True):
+        for (name, mended, tool), seen in zip(tasks, pool.map(sanitized_of, tasks), strict=True):
             variant = found[names.index(name)]["variants"][mended]
             variant.setdefault("sanitizer", {})[tool] = seen
     for each in found:

@@ -15,6 +15,7 @@ from typing import Any
 from scripts.ablations.pages import ablation_table
 from scripts.applied.mistakes import audit_table, refuted_table
 from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times
+from scripts.findings_page import sanitized_table, shown_counts, shown_table
 from scripts.production.page import (
     production_counts,
     production_hazards,
@@ -36,6 +37,7 @@ from scripts.version_page import (
 PAGES = (
     ROOT / "README.md",
     *(ROOT / "docs" / page for page in ("results.md", "advise.md", "how-to/batches.md")),
+    ROOT / "docs" / "findings" / "index.md",
 )
 
 Run = Mapping[str, Any]
@@ -332,6 +334,7 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "mends-machine", machine(mends)
     yield "mends", mended_table(mends)
     yield "mends-scan", mended_scan_table(mends)
+    yield from findings()
     pace = read("pace-h200")
     yield "pace-machine", machine(pace, "tilelang")
     yield "pace", late_table(pace)
@@ -358,6 +361,22 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "production-hazards", production_hazards(production)
     yield "production-not-lowered", production_not_lowered(production)
     yield "production-kernels", production_kernels(production)
+
+
+STUDIES, SANITIZED = ("reproduce-h200", "reproduce-field-h200"), "sanitized-h200"
+
+
+def findings() -> Iterator[tuple[str, str]]:
+    """What was made to show, as far as it was measured yet."""
+    studies = [read(name) for name in STUDIES if (RESULTS / f"{name}.json").exists()]
+    yield "findings-counts", shown_counts(studies)
+    yield "findings-shown", shown_table(studies)
+    if (RESULTS / f"{SANITIZED}.json").exists():
+        sanitized = read(SANITIZED)
+        yield (
+            "findings-sanitized",
+            machine(sanitized, "tilelang") + "\n" + sanitized_table(sanitized),
+        )
 
 
 def filled(text: str) -> str:

@@ -150,7 +150,7 @@ def rehearse(names: Sequence[str], folder: Path) -> int:
             (folder / name / one["script"], variant)
             for one in found["findings"]
             if one["script"]
-            for variant in _variants(folder / name / one["script"])
+            for variant in variants_of(folder / name / one["script"])
         ]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             errors = [*filter(None, pool.map(lambda task: rehearsed(*task), tasks))]
@@ -164,7 +164,7 @@ def rehearse(names: Sequence[str], folder: Path) -> int:
     return int(bad > 0)
 
 
-def _variants(script: Path) -> list[str]:
+def variants_of(script: Path) -> list[str]:
     """The variants that a standalone file has, as it names them."""
     lines = script.read_text().split("CHANGES: Any = {\n")[1].split("\n}\n")[0].splitlines()
     return [line.split('"')[1] for line in lines if line.startswith('    "')]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -56,6 +56,10 @@ class Reproducible(Protocol):
         """What makes it clean, as far as anything does."""
 
     @property
+    def unfixed(self) -> Set[str]:
+        """The fingerprints of the hazards that it has with its mends, too."""
+
+    @property
     def func(self) -> str | None:
         """The function that it comes from, as TVM writes it; None where TVM does not read that."""
 
@@ -103,15 +107,21 @@ class ReproductionCase:
             return EXPECTED
         if any(attempt.fill is not None for attempt in self.attempts):
             return ZEROED
-        return MENDED if self.kernel.mends else AS_IT_IS
+        return MENDED if self._mends else AS_IT_IS
+
+    @property
+    def _mends(self) -> Sequence[Mended]:
+        """What fixes this finding, others of the kernel perhaps too; none if it has it still."""
+        return () if self.identity.fingerprint in self.kernel.unfixed else self.kernel.mends
 
     @property
     def _fixed(self) -> list[Edit]:
-        return [one.edit for one in self.kernel.mends]
+        return [one.edit for one in self._mends]
 
     @cached_property
     def _others_fixed(self) -> list[Edit] | None:
-        """What mends the other findings alone; None where one statement mends this one, too."""
+        """What mends the other findings alone; None where one statement mends this one, too, or
+        nothing does."""
         name, finding = self.identity.kernel, self.identity.fingerprint
         others = [one.edit for one in self.kernel.mends if one.hazard.fingerprint(name) != finding]
         return others if 0 < len(others) < len(self._fixed) else None
@@ -141,7 +151,7 @@ class ReproductionCase:
     def unlaunched(self) -> Reproduction:
         """What is known without a launch."""
         kernel = self.kernel
-        sentences = tuple(one.brief_sentence for one in kernel.mends)
+        sentences = tuple(one.brief_sentence for one in self._mends)
         mended = kernel.source(PLAIN, self._fixed)
         return Reproduction(
             self.file,

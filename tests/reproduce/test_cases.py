@@ -44,6 +44,7 @@ class FakeKernel:
     mends: Sequence[Mended] = ()
     arguments: Sequence[LaunchArgument] | None = (LaunchArgument("int32", (4,), 0, 7),)
     broken: bool = False
+    unfixed: frozenset[str] = frozenset()
     original: str = ORIGINAL
     elaboration: Elaboration = field(default_factory=Elaboration)
     func: str | None = "{}"
@@ -134,6 +135,14 @@ def test_what_does_not_change_is_launched_once(tmp_path: Path) -> None:
     assert len(found.tried) == len(one.attempts) == launching.rounds[DELAYED]
     assert launching.rounds[AS_IT_IS] == launching.rounds[MENDED] == 1
     assert f"{one.attempts[0].words}: not shown" in (tmp_path / "script.py").read_text()
+
+
+def test_what_fixes_other_findings_alone_is_no_fix_of_this_one(tmp_path: Path) -> None:
+    plain = case("race_round_the_loop", FakeLaunching({}))
+    kernel = FakeKernel(plain.kernel.mends, unfixed=frozenset({plain.identity.fingerprint}))
+    found = reproduced(case("race_round_the_loop", FakeLaunching({DELAYED: 1}), kernel), tmp_path)
+    assert [*found.outcomes] == [AS_IT_IS, DELAYED]
+    assert (found.reference, found.mends, found.mend_diff) == (AS_IT_IS, (), "")
 
 
 def test_what_is_wrong_as_it_is_needs_no_delay(tmp_path: Path) -> None:

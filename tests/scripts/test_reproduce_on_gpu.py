@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scripts.reproduce_on_gpu import FIELD, FOLDER, KERNELS, PROGRAMS, _variants, faults_of
+from scripts.reproduce_on_gpu import FIELD, FOLDER, KERNELS, PROGRAMS, faults_of, variants_of
 from smemreuse.results.reproduction import AS_IT_IS, DELAYED, MENDED, MENDED_DELAYED
 from tests.reproduce.test_standalone import VARIANTS, made
 
@@ -29,7 +29,7 @@ def test_a_fixed_kernel_must_be_right_and_no_other() -> None:
 def test_every_variant_of_a_file_is_rehearsed(tmp_path: Path) -> None:
     path = tmp_path / "finding.py"
     path.write_text(made().text("What is wrong."))
-    assert _variants(path) == [*VARIANTS]
+    assert variants_of(path) == [*VARIANTS]
 
 
 def test_every_program_is_there() -> None:

@@ -290,6 +290,12 @@ class LaunchedKernel:
             return tuple(mended for one in self.mendings for mended in one.mends)
 
     @property
+    def unfixed(self) -> frozenset[str]:
+        with _LOWERING:
+            left = [one.after for one in self.mendings]
+        return frozenset(one.fingerprint(of.kernel) for of in left for one in of.hazards)
+
+    @property
     def original(self) -> str:
         return self.made.source
 
