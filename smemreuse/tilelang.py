@@ -109,10 +109,11 @@ def merge(
     With `objective="fit"` a function whose kernels do not fit into `limit` bytes for each block (of
     `arch`, such as "sm_120"; by default of the GPU that it is lowered for) is changed until they
     do: its loops get fewer stages, loads are put off to where their tile is used, and tiles that
-    only pass through shared memory are stored from registers. Of what fits that is taken which the
-    model of `advise` expects to be fastest, and in which `lint` finds no more than before. The
-    results are the same bit for bit. The session's `fittings` say what was done, with the bytes
-    after each change. A function that fits stays as it is, and is planned for speed.
+    only pass through shared memory are stored from registers. The cheapest of what fits is taken in
+    which `lint` finds no more than before. Each change is proved to be reads-from equivalent, so
+    that results are the same bit for bit; what is not proved is not done. The session's `fittings`
+    say what was done, with the bytes after each change, and what was refused. A function that fits
+    stays as it is, and is planned for speed.
 
     A function that smemreuse fails on is merged by TileLang's own pass, with a warning; the session
     lists it in `left`. Raises `PlanError` for an unknown policy, packer, objective or architecture,

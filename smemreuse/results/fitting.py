@@ -34,13 +34,22 @@ class FittingStep:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedLever:
+    """A lever that is not pulled, since it is not proved to change no result, and why."""
+
+    lever: Lever
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fitting:
     """What came of fitting one function into `limit` bytes for each block.
 
     `before` are the bytes of its largest kernel as it was written, merged by smemreuse. `slowdown`
     is the model's estimate of the time over that of the function as it was written (1.2: a fifth
     more), on a card that would take both; None where it gives none. `tried` is the number of
-    combinations that were lowered. `why` says what is in the way where it does not fit.
+    combinations lowered. `refused` are the levers that are not proved to change no result, and
+    `why` says what is in the way where it does not fit.
     """
 
     function: str
@@ -49,6 +58,7 @@ class Fitting:
     steps: tuple[FittingStep, ...] = ()
     slowdown: float | None = None
     tried: int = 0
+    refused: tuple[RefusedLever, ...] = ()
     why: str = ""
 
     @property

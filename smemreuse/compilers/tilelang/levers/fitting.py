@@ -2,7 +2,8 @@
 
 A function that fits as it is stays so. Else combinations of levers are lowered, the cheapest first,
 as far as it takes to know what their blocks need. The first that fits is taken in which lint finds
-no more than in the function itself. The advisor's model says what it should cost, and does not
+no more than in the function itself. A combination is not lowered unless it is proved to be
+reads-from equivalent to the function. The advisor's model says what it should cost, and does not
 choose: it was held against kernels with stages alone, and of 30 pairs on an H200 its choice was the
 slower one in 16, by up to 2.3 times (docs/results/fitting-h200.json).
 """
@@ -19,18 +20,23 @@ from typing import Any
 from smemreuse.advisor.model import estimate
 from smemreuse.compilers.tilelang.advice import tensor_bytes
 from smemreuse.compilers.tilelang.estimate import LoweringPlace, LoweringRequest
+from smemreuse.compilers.tilelang.levers.programs import ProgramReader
 from smemreuse.compilers.tilelang.levers.rewrites import LeverSetting, direct_stores, fewer_stages
 from smemreuse.compilers.tilelang.sizing import SizedKernel, sized_kernels
+from smemreuse.equivalence import TileProgram, Unfollowed, equivalence
 from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
 from smemreuse.linter import lint
 from smemreuse.pipeline.options import checked_options
-from smemreuse.results.fitting import Fitting, FittingStep
+from smemreuse.results.fitting import Fitting, FittingStep, RefusedLever
 from smemreuse.results.provenance import ObjectiveName
 from smemreuse.targets.cards import card_for
 
 MOST_TRIED = 16
 """Combinations of levers that are lowered for one function."""
+
+MOST_COMPARED = 64
+"""Combinations that are compared with the function itself."""
 
 MOST_LISTED, MOST_NAMED = 1 << 12, 4
 
@@ -68,6 +74,41 @@ class _Trial:
         return found
 
 
+class _Comparison:
+    """A function, and which settings make another form of it that is equivalent."""
+
+    def __init__(self, name: str, func: Any) -> None:
+        self.name, self.func, self.compared = name, func, 0
+        self._reader = ProgramReader()
+        self._known: dict[Settings, str] = {}
+
+    def why_not(self, settings: Settings) -> str:
+        """Why a combination is not equivalent; empty where it is."""
+        if settings not in self._known:
+            self.compared += 1
+            self._known[settings] = self._compared(settings)
+        return self._known[settings]
+
+    def _compared(self, settings: Settings) -> str:
+        try:
+            original = self._original
+            changed = self._reader.program(self.name, pulled(self.func, settings))
+        except Unfollowed as error:
+            return str(error)
+        return equivalence(original, changed).why
+
+    @cached_property
+    def _original(self) -> TileProgram:
+        return self._reader.program(self.name, self.func)
+
+
+def pulled(func: Any, settings: Settings) -> Any:
+    """A function with some levers pulled."""
+    for one in settings:
+        func = one.rewrite(func)
+    return func
+
+
 @dataclass(frozen=True)
 class FunctionFitting:
     """A function to be fitted into `limit` bytes for each block, on the GPU of `place`."""
@@ -87,31 +128,59 @@ class FunctionFitting:
             usual = replace(found, before=self._tried((), "speed").bytes)
             return Fitted(self.func, *(("speed", usual) if usual.fits else ("bytes", found)))
         best, tried, why = self._cheapest(first)
+        found = replace(found, tried=tried, refused=self._refused)
         if best is None:
-            return Fitted(self.func, "bytes", replace(found, tried=tried, why=why))
+            return Fitted(self.func, "bytes", replace(found, why=why))
         before, after = self._time(first), self._time(best)
         slowdown = after / before if after and before else None
         steps = tuple(self._steps(best))
-        found = replace(found, steps=steps, slowdown=slowdown, tried=tried)
-        return Fitted(best.func, "bytes", found)
+        return Fitted(best.func, "bytes", replace(found, steps=steps, slowdown=slowdown))
 
     # Combinations -------------------------------------------------------------------------------
 
+    @cached_property
+    def _comparison(self) -> _Comparison:
+        return _Comparison(self.name, self.func)
+
+    @cached_property
+    def _refused(self) -> tuple[RefusedLever, ...]:
+        """The settings that are not proved to change no result, each by itself."""
+        every = [one for each in self._choices for one in each]
+        whys = ((one, self._comparison.why_not((one,))) for one in every)
+        return tuple(RefusedLever(one.lever, why) for one, why in whys if why)
+
+    @cached_property
+    def _choices(self) -> list[list[LeverSetting]]:
+        """Settings of which at most one can be chosen."""
+        return fewer_stages(self.func) + [[one] for one in direct_stores(self.func)]
+
     def _combinations(self) -> list[Settings]:
-        """At most one setting of each loop, and each store, the cheapest combinations first."""
-        choices = [[None, *each] for each in fewer_stages(self.func)]
-        choices += [[None, one] for one in direct_stores(self.func)]
+        """At most one setting of each loop, and each store, the cheapest combinations first; none
+        with a setting that is refused."""
+        refused = {one.lever for one in self._refused}
+        choices = [
+            [None, *(one for one in each if one.lever not in refused)] for each in self._choices
+        ]
         products = itertools.islice(itertools.product(*choices), MOST_LISTED)
         found = [tuple(one for one in chosen if one is not None) for chosen in products]
         found.sort(key=lambda each: (sum(one.cost for one in each), len(each)))
         return [each for each in found if each]
 
+    def _proved(self) -> Iterator[Settings]:
+        """The combinations that are equivalent to the function, as many as are lowered."""
+        count = 0
+        for settings in self._combinations():
+            if count == MOST_TRIED or self._comparison.compared > MOST_COMPARED:
+                return
+            if not self._comparison.why_not(settings):
+                count += 1
+                yield settings
+
     def _cheapest(self, first: _Trial) -> tuple[_Trial | None, int, str]:
         """The cheapest combination that fits, and in which lint finds no more than in the function
         itself; how many were tried, and why there is none."""
-        refused = hazardous = 0
-        combinations = self._combinations()[:MOST_TRIED]
-        for tried, settings in enumerate(combinations, 1):
+        refused = hazardous = tried = 0
+        for tried, settings in enumerate(self._proved(), 1):
             try:
                 trial = self._tried(settings)
             except Exception:  # TileLang raises of all kinds: it cannot lower this combination
@@ -121,12 +190,10 @@ class FunctionFitting:
                 if not trial.hazards - first.hazards:
                     return trial, tried, ""
                 hazardous += 1
-        return None, len(combinations), self._why(first, refused, hazardous)
+        return None, tried, self._why(first, refused, hazardous)
 
     def _tried(self, settings: Settings, objective: ObjectiveName = "bytes") -> _Trial:
-        func = self.func
-        for one in settings:
-            func = one.rewrite(func)
+        func = pulled(self.func, settings)
         options = checked_options("dataflow", "best", objective)
         place = replace(self.place, arch=replace(self.place.arch, per_block=self.limit))
         request = LoweringRequest(func, place, options, pass_configs=self.pass_configs)
@@ -165,5 +232,8 @@ class FunctionFitting:
         )
         peak = ", ".join(f"{one.name} ({one.size:,})" for one in buffers[:MOST_NAMED])
         more = f"; TileLang cannot lower {refused} of the changes" if refused else ""
+        if self._refused:
+            one = self._refused[0]
+            more += f"; not proved to change no result: {one.lever.sentence} ({one.why})"
         levers = "fewer stages, later loads and direct stores"
         return f"{levers} are not enough; its largest buffers are {peak}{more}"

@@ -7,7 +7,8 @@ stages, barriers and layouts of it. So what a lever may do is decided by names o
 - a load is put off past statements that neither touch its tile nor write what it reads;
 - a tile that only passes through shared memory on its way out is stored from registers.
 
-Every read sees the write that it saw before, and global memory gets the same values.
+Every read sees the write that it saw before, and global memory gets the same values: `equivalence`
+proves it of what these rewrites made.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 from smemreuse.compilers.tilelang.levers.tile_ops import (
+    NUM_STAGES,
     buffer_of,
     copied,
     is_plain,
@@ -30,7 +32,6 @@ from smemreuse.compilers.tilelang.levers.tile_ops import (
 from smemreuse.compilers.tilelang.visitor import TIR, tirx
 from smemreuse.results.fitting import Lever, LeverKind
 
-NUM_STAGES = "num_stages"
 EXPLICIT = ("tl_pipeline_order", "tl_pipeline_stage")
 """Annotations by which an author has laid the stages out by hand; such a loop is left alone."""
 

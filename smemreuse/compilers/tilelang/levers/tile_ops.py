@@ -8,7 +8,10 @@ from typing import Any
 from smemreuse.compilers.tilelang.visitor import TIR, tirx
 
 COPY, REGION = "tl.tileop.copy", ("tl.region", "tl.tileop.region")
-_WRITE = 2
+WRITE = 2
+"""The bit of a region's mask that says that it is written."""
+
+NUM_STAGES = "num_stages"
 
 PURE = 1
 """TVM's `CallEffectKind` of operations that neither read nor change state; 0 only annotates."""
@@ -37,12 +40,13 @@ def is_whole(region: Any) -> bool:
     """Whether a region is all of its buffer."""
     load, extents = region.args[0], list(region.args[2:])
     shape = list(load.buffer.shape)[-len(extents) :] if extents else []
-    starts = all(_number(index) == 0 for index in load.indices)
-    whole = [_number(one) for one in extents] == [_number(one) for one in shape]
+    starts = all(number(index) == 0 for index in load.indices)
+    whole = [number(one) for one in extents] == [number(one) for one in shape]
     return starts and whole and len(extents) == len(load.buffer.shape)
 
 
-def _number(expr: Any) -> int | None:
+def number(expr: Any) -> int | None:
+    """The value of an integer literal."""
     return int(expr) if isinstance(expr, tirx.IntImm) else None
 
 
@@ -57,8 +61,8 @@ def touched(stmt: Any) -> tuple[set[Any], set[Any]]:
         elif isinstance(node, tirx.BufferStore):
             writes.add(node.buffer)
         elif isinstance(node, tirx.Call) and name_of(node) in REGION:
-            mask = _number(node.args[1])
-            if mask is None or mask & _WRITE:
+            mask = number(node.args[1])
+            if mask is None or mask & WRITE:
                 writes.add(buffer_of(node))
 
     tirx.stmt_functor.post_order_visit(stmt, look)
@@ -73,13 +77,14 @@ def is_plain(stmt: Any) -> bool:
     def look(node: Any) -> None:
         nonlocal plain
         if isinstance(node, tirx.Call) and name_of(node) not in REGION:
-            plain &= name_of(node).startswith("tl.tileop.") or _is_pure(node)
+            plain &= name_of(node).startswith("tl.tileop.") or is_pure(node)
 
     tirx.stmt_functor.post_order_visit(stmt, look)
     return plain
 
 
-def _is_pure(call: Any) -> bool:
+def is_pure(call: Any) -> bool:
+    """Whether an operation neither reads nor changes memory."""
     kind = call.op.get_attr("TCallEffectKind") if hasattr(call.op, "get_attr") else None
     return kind is not None and int(kind) <= PURE
 

@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 import tilelang
+import tilelang.language as T
 from tilelang import tvm
 
 import smemreuse.tilelang
+from smemreuse.compilers.tilelang.levers import fitting
+from smemreuse.equivalence import Loop, Proof, TileProgram, equivalence
+from smemreuse.equivalence.program import statements_in
 from smemreuse.errors import PlanError
 from smemreuse.results.fitting import LeverKind
 from tests.compilers.tilelang.levers.kernels import gemm
@@ -78,3 +82,35 @@ def test_where_nothing_helps_the_largest_buffers_are_named() -> None:
 def test_options_that_do_not_go_together(options: dict[str, Any], said: str) -> None:
     with pytest.raises(PlanError, match=said), smemreuse.tilelang.merge(**options):
         pass
+
+
+def test_a_lever_that_is_not_proved_is_refused() -> None:
+    """Rounds hand a row on in global memory, so that no number of stages is as good as another."""
+
+    @T.prim_func
+    def main(A: T.Tensor((8, 4096), "float32")) -> None:
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((4096,), "float32")
+            for k in T.Pipelined(7, num_stages=2):
+                T.copy(A[k, 0], a)
+                T.copy(a, A[k + 1, 0])
+
+    with pytest.warns(RuntimeWarning, match="not proved to change no result"):
+        session = fitted(main, limit=8_192)
+    (found,) = session.fittings
+    assert (found.fits, found.tried) == (False, 0)
+    assert [str(one.lever.kind) for one in found.refused] == ["stages", "later-loads"]
+    assert "A may get other values" in found.refused[0].why
+
+
+def test_what_is_pulled_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of levers of which only one is proved, that one is pulled."""
+
+    def only_without_stages(original: TileProgram, changed: TileProgram) -> Proof:
+        pipelined = any(isinstance(one, Loop) and one.ahead for one in statements_in(changed.body))
+        return Proof("for a test") if pipelined else equivalence(original, changed)
+
+    monkeypatch.setattr(fitting, "equivalence", only_without_stages)
+    (found,) = fitted(gemm(3), limit=101_376).fittings
+    assert [str(one.lever.kind) for one in found.steps] == ["later-loads"]
+    assert {one.why for one in found.refused} == {"for a test"}
