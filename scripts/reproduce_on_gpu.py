@@ -94,7 +94,7 @@ _OF_FIELD = {
 
 FIELD = {
     **{
-        f"field_{name}": Program(("field.py", *kernels.split()))
+        f"field_{name}": Program(("field.py", *kernels.split()), 2)
         for name, kernels in _OF_FIELD.items()
     },
     **_alone("field.py", "elected_lane_arrives", "parity_of_the_ring", "tail_not_filled"),

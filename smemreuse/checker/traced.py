@@ -49,6 +49,12 @@ class TracedAccess:
             return self
         return replace(self, where=self.where[which], by_thread=self.by_thread[which])
 
+    def by_thread_of(self, byte: int) -> int | None:
+        """The thread that accesses a byte; None if that is not known."""
+        at = int(np.searchsorted(self.where, byte))
+        found = self.by_thread[at] if at < len(self.where) and self.where[at] == byte else ANYONE
+        return int(found) if found >= 0 else None
+
     @property
     def key(self) -> AccessKey:
         """Equal for all executions of a statement that access the same bytes."""
@@ -86,3 +92,21 @@ class AccessKey:
 
 def by_anyone(count: int) -> np.ndarray:
     return np.broadcast_to(np.int64(ANYONE), (count,))
+
+
+def met_at(
+    earlier: TracedAccess, later: TracedAccess, shift: int
+) -> tuple[int, tuple[int | None, int | None]]:
+    """A byte of the earlier buffer that both access, and the threads that do, two different ones if
+    there are; `shift` is from the later buffer's bytes to those."""
+    common, mine, theirs = np.intersect1d(
+        *(earlier.where, later.where + shift), assume_unique=True, return_indices=True
+    )
+    if not len(common):
+        return int(earlier.where[0]), (None, None)
+    one, two = earlier.by_thread[mine], later.by_thread[theirs]
+    apart = (one != two) & (one >= 0) & (two >= 0)
+    further = apart & (one // 32 != two // 32)
+    at = int(np.argmax(further if further.any() else apart))
+    threads = (int(one[at]), int(two[at])) if apart[at] else (None, None)
+    return int(common[at]), threads

@@ -65,9 +65,20 @@ NOT_PLANNED = "the plan file says nothing of it"
     help="Give exit code 0 for unproved plans and for files without a plan. What is worse than in "
     "the baseline still gives exit code 1.",
 )
+@click.option(
+    "--show",
+    is_flag=True,
+    help="Draw each witness as a timeline: its agents side by side, and what is missing between "
+    "their accesses.",
+)
 @batch_options(baseline_option)
 def check(
-    batch: Batch, plan_file: str | None, barriers: str, allow_unproved: bool, baseline: str | None
+    batch: Batch,
+    plan_file: str | None,
+    barriers: str,
+    allow_unproved: bool,
+    show: bool,
+    baseline: str | None,
 ) -> None:
     """Prove that a plan is sound, or show what goes wrong under it.
 
@@ -99,7 +110,7 @@ def check(
     emit_answer(
         batch.output_format,
         "check",
-        _tables(gate, rows, shown, missing, many=not batch.single),
+        _tables(gate, rows, shown, missing, many=not batch.single, drawn=show),
         {
             "kernels": ({**check_entry(row), "fails": gate.fails(row)} for row in shown),
             "partial": len(shown) < len(rows),
@@ -185,6 +196,7 @@ def _tables(
     shown: Sequence[Checked],
     missing: Sequence[BaselineEntry],
     many: bool,
+    drawn: bool,
 ) -> Iterator[RenderableType]:
     if many and rows:
         yield audits_line(rows)
@@ -192,7 +204,7 @@ def _tables(
     for row in shown:
         if many and row.audit.source is PlanSource.NOTHING_MERGED and row.change is None:
             continue  # the first line counts them
-        yield from check_lines(row)
+        yield from check_lines(row, drawn=drawn)
         if row.change is not None and row.change.is_any:
             yield Text(f"  against the baseline: {change_words(row.change)}")
     if many:

@@ -42,6 +42,11 @@ from smemreuse.targets.architectures import Architecture
     is_flag=True,
     help="List every pair of buffers, also those that are live together.",
 )
+@click.option(
+    "--show",
+    is_flag=True,
+    help="With A and B: draw what forbids sharing as a timeline, agents side by side.",
+)
 @objective_option
 @arch_option
 @format_option
@@ -50,6 +55,7 @@ def explain(
     buffers: tuple[str, ...],
     kernel_name: str | None,
     everything: bool,
+    show: bool,
     objective: str,
     arch: Architecture | None,
     output_format: str,
@@ -66,6 +72,8 @@ def explain(
     compilers' own rule (`outer`).
     """
     objective = checked_options("dataflow", "best", objective).objective
+    if show and len(buffers) != 2:
+        raise InputError("--show draws the witness of two buffers: give A and B", file=file)
     if len(buffers) > 2:
         raise InputError(f"at most two buffers, not {len(buffers)}", file=file)
     if len(set(buffers)) < len(buffers):
@@ -98,7 +106,7 @@ def explain(
         line
         for each, pairs in explained
         for line in (
-            _in_full(each, pairs)
+            _in_full(each, pairs, drawn=show)
             if len(buffers) == 2
             else _summary(each, pairs, buffers, everything, objective, arch)
         )
@@ -137,9 +145,11 @@ def _grounds(subject: Subject, pairs: Sequence[Explanation]) -> Preconditions | 
     return grounds_of(subject.kernel) if any(one.verdict.sound for one in pairs) else None
 
 
-def _in_full(subject: Subject, pairs: Sequence[Explanation]) -> Iterator[RenderableType]:
+def _in_full(
+    subject: Subject, pairs: Sequence[Explanation], *, drawn: bool
+) -> Iterator[RenderableType]:
     for one in pairs:
-        yield from explain_lines(subject, one, _grounds(subject, pairs))
+        yield from explain_lines(subject, one, _grounds(subject, pairs), drawn=drawn)
 
 
 def _summary(

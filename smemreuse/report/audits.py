@@ -77,8 +77,9 @@ def check_entry(row: Checked) -> Data:
     }
 
 
-def check_lines(row: Checked) -> Iterator[Text]:
-    """The output on one audit: the plan that was checked, its verdict, and the reasons."""
+def check_lines(row: Checked, *, drawn: bool = False) -> Iterator[Text]:
+    """The output on one audit: the plan that was checked, its verdict, and the reasons, `drawn` as
+    timelines if that is asked."""
     if not row.has_buffers:
         yield no_buffers(row.file, row.kernel)
         return
@@ -92,7 +93,7 @@ def check_lines(row: Checked) -> Iterator[Text]:
     else:
         what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
         yield verdict.append(f": {where}, {what}", style="default")
-    yield from findings(audit.verdict)
+    yield from findings(audit.verdict, drawn=drawn)
     if row.accepted is not None:
         yield Text(f"  accepted: {printable(row.accepted.reason)} ({row.accepted.source})")
     elif row.identity is not None:

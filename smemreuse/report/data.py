@@ -10,10 +10,11 @@ from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.labels import label, node_name
 from smemreuse.report.provenance import notes
 from smemreuse.report.residents import PlanBlocks, beside, residents_data
+from smemreuse.results.hazards import Site
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.serialized import picked
-from smemreuse.results.verdict import Judged, Verdict
+from smemreuse.results.verdict import Judged, Verdict, Violation
 from smemreuse.targets.architectures import Architecture, architecture_for
 from smemreuse.versions import version_of
 
@@ -117,7 +118,23 @@ def gap_of(arena: int, bound: int) -> str:
 
 def verdict_data(verdict: Verdict) -> Data:
     """The part of the machine contract that every verb with a verdict shares."""
-    return picked(verdict, "sound verdict violations uncovered assumptions")
+    return {
+        **picked(verdict, "sound verdict"),
+        "violations": [*map(_violation_data, verdict.violations)],
+        **picked(verdict, "uncovered assumptions"),
+    }
+
+
+def _violation_data(violation: Violation) -> Data:
+    acts = [{**picked(one, "agent deed"), "site": site_data(one.site)} for one in violation.acts]
+    return {**picked(violation, "rule buffers witness"), "acts": acts}
+
+
+def site_data(site: Site | None) -> Data | None:
+    """A statement, by its text and line."""
+    if site is None:
+        return None
+    return {**picked(site, "statement line source"), "loops": dict(site.loops)}
 
 
 def compare_entry(

@@ -39,9 +39,13 @@ def explain_entry(
 
 
 def explain_lines(
-    subject: Subject, found: Explanation, grounds: Preconditions | None = None
+    subject: Subject,
+    found: Explanation,
+    grounds: Preconditions | None = None,
+    *,
+    drawn: bool = False,
 ) -> Iterator[Text]:
-    """Everything about one pair."""
+    """Everything about one pair, witnesses `drawn` as timelines if that is asked."""
     one, two = found.names
     words = found.sharing.words
     share = f"are {words}" if found.sharing is Sharing.NOT_PROVED else words
@@ -56,7 +60,7 @@ def explain_lines(
         yield Text("  decided by the checker, which follows every byte:")
         yield from (Text(f"    {reason}") for reason in found.settled)
     yield Text(f"  checker, with {one} and {two} at the same offset: {found.verdict.verdict}")
-    yield from findings(found.verdict)
+    yield from findings(found.verdict, drawn=drawn)
     yield from grounds_lines(grounds if found.verdict.sound else None, found.verdict.assumptions)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rich.text import Text
 
 from smemreuse.errors import printable
-from smemreuse.report.data import Data
+from smemreuse.report.data import Data, site_data
 from smemreuse.report.timeline import timeline_of, timeline_text
 from smemreuse.report.titles import counted, holding
 from smemreuse.report.verdicts import tally
@@ -272,13 +272,6 @@ def hazard_data(hazard: Hazard, kernel: str) -> Data:
             for one in (seen_of(hazard) if hazard.certain else ())
         ],
     }
-
-
-def site_data(site: Site | None) -> Data | None:
-    """A statement, by its text and line."""
-    if site is None:
-        return None
-    return {**picked(site, "statement line source"), "loops": dict(site.loops)}
 
 
 # Findings ---------------------------------------------------------------------------------------

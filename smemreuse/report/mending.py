@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from smemreuse.report.data import Data
-from smemreuse.report.hazards import hazard_data, site_data
+from smemreuse.report.data import Data, site_data
+from smemreuse.report.hazards import hazard_data
 from smemreuse.results.hazards import LintStatus, Site
 from smemreuse.results.mending import Mended, Mending
 from smemreuse.results.serialized import picked

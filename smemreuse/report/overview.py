@@ -23,6 +23,7 @@ from smemreuse.report.data import (
 )
 from smemreuse.report.provenance import notes
 from smemreuse.report.residents import PlanBlocks, beside, room_data
+from smemreuse.report.timeline import timeline_block, violation_timeline
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
@@ -133,6 +134,7 @@ def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, remark: str | None) 
         **placement_data(plan),
         "gap": gap_text(plan),
         **verdict_data(verdict),
+        "drawn": [timeline_block(violation_timeline(one)) for one in verdict.violations],
         "notes": [*([remark] if remark else []), *notes(plan.provenance)],
         "rectangles": [
             {

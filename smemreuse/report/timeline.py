@@ -1,6 +1,7 @@
-"""A hazard as a timeline: agents side by side, events downwards, and what is missing between them.
+"""A witness as a timeline: agents side by side, events downwards, and what is missing between them.
 
-`timeline_of` gives rows as data, which any door may draw; `timeline_text` draws them with letters.
+`timeline_of` a hazard, and `violation_timeline` of a rule that a plan breaks, give rows as data,
+which any door may draw; `timeline_text` draws them with letters.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from smemreuse.results.hazards import Hazard, HazardKind, Remedy, Site, place_of
+from smemreuse.results.rules import Rule
+from smemreuse.results.verdict import Violation
 
 NARROWEST = 24
 """Characters of a column, at the least."""
@@ -65,14 +68,14 @@ class TimelineEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class HazardTimeline:
+class WitnessTimeline:
     """Agents, each a column, and the events of all of them in their order."""
 
     agents: tuple[str, ...]
     events: tuple[TimelineEvent, ...]
 
 
-def timeline_of(hazard: Hazard) -> HazardTimeline:
+def timeline_of(hazard: Hazard) -> WitnessTimeline:
     """The witness of a hazard: who does what, and what does not come between."""
     lacks = _LACKS.get(hazard.mend.remedy)
     mend = hazard.mend.sentence.rstrip(".")
@@ -83,19 +86,57 @@ def timeline_of(hazard: Hazard) -> HazardTimeline:
     agents = hazard.agents or ("some threads",)
     if hazard.other is not None and len(agents) == 2:
         first, second = _does(hazard, 0, hazard.other), _does(hazard, 1, hazard.site)
-        return HazardTimeline(agents, (first, missing, second, outcome))
+        return WitnessTimeline(agents, (first, missing, second, outcome))
     if hazard.kind in (HazardKind.BARRIER_DIVERGENCE, HazardKind.BARRIER_DEADLOCK):
         there = _event("wait here", 0, hazard.site)
         never = _does(hazard, 0, hazard.site)
         if hazard.kind is HazardKind.BARRIER_DEADLOCK:
-            return HazardTimeline(agents, (never, missing, outcome))
+            return WitnessTimeline(agents, (never, missing, outcome))
         absent = TimelineEvent(EventKind.DOES, never.text, 1)
-        return HazardTimeline((_OTHERS, *agents[:1]), (there, absent, missing, outcome))
+        return WitnessTimeline((_OTHERS, *agents[:1]), (there, absent, missing, outcome))
     if hazard.kind is HazardKind.MISSED_PHASE:
         goes_on = TimelineEvent(EventKind.DOES, "end that phase, and the one after it", 1)
         late = _does(hazard, 0, hazard.site)
-        return HazardTimeline((agents[0], _OTHERS), (goes_on, missing, late, outcome))
-    return HazardTimeline(agents[:1], (missing, _does(hazard, 0, hazard.site), outcome))
+        return WitnessTimeline((agents[0], _OTHERS), (goes_on, missing, late, outcome))
+    return WitnessTimeline(agents[:1], (missing, _does(hazard, 0, hazard.site), outcome))
+
+
+_LACKED = {
+    Rule.BARRIER: "a barrier is missing",
+    Rule.IN_FLIGHT: "a wait is missing",
+    Rule.PROXY: "a proxy fence is missing",
+}
+"""What a plan that breaks a rule relies on, and is not there."""
+
+_BREAKS = {
+    Rule.LOOP_CARRIED: "what is read is what the other buffer has there",
+    Rule.BARRIER: _OUTCOMES[HazardKind.RACE],
+    Rule.IN_FLIGHT: _OUTCOMES[HazardKind.MISSING_WAIT],
+    Rule.PROXY: _OUTCOMES[HazardKind.MISSING_FENCE],
+}
+
+
+def violation_timeline(violation: Violation) -> WitnessTimeline | None:
+    """The witness of a plan's fault; None where no execution shows it, as of an alignment."""
+    if violation.rule not in _BREAKS or len(violation.acts) < 2:
+        return None
+    agents = [one.agent for one in violation.acts]
+    if violation.rule is not Rule.LOOP_CARRIED:
+        columns = [*range(len(agents))]
+    else:
+        agents = [*dict.fromkeys(agents)]
+        columns = [agents.index(one.agent) for one in violation.acts]
+    *earlier, last = (
+        _event(act.deed, column, act.site)
+        for act, column in zip(violation.acts, columns, strict=True)
+    )
+    names = " and ".join(violation.buffers)
+    lacks = _LACKED.get(violation.rule)
+    apart = f"{names} must be kept apart: the plan has them in the same bytes"
+    text = f"{lacks}, or {apart}" if lacks else apart
+    missing = TimelineEvent(EventKind.MISSING, f"{text} (rule {violation.rule})")
+    outcome = TimelineEvent(EventKind.OUTCOME, _BREAKS[violation.rule])
+    return WitnessTimeline(tuple(agents), (*earlier, missing, last, outcome))
 
 
 def _does(hazard: Hazard, at: int, site: Site) -> TimelineEvent:
@@ -114,7 +155,16 @@ def _event(text: str, column: int, site: Site) -> TimelineEvent:
 # Text ---------------------------------------------------------------------------------------------
 
 
-def timeline_text(timeline: HazardTimeline, width: int = 100) -> Iterator[str]:
+PAGE_WIDTH = 96
+"""Characters of a timeline on a page."""
+
+
+def timeline_block(timeline: WitnessTimeline | None) -> str:
+    """A timeline as one text; empty where there is none."""
+    return "" if timeline is None else "\n".join(timeline_text(timeline, PAGE_WIDTH))
+
+
+def timeline_text(timeline: WitnessTimeline, width: int = 100) -> Iterator[str]:
     """The lines of a timeline, in so many characters where its columns are not wider than that."""
     count = len(timeline.agents)
     when = max((len(each.when) for each in timeline.events), default=0)

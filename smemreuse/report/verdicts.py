@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from rich.text import Text
 
+from smemreuse.report.timeline import timeline_text, violation_timeline
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import SOUND, UNSOUND, Verdict, VerdictKind
 
@@ -38,10 +39,14 @@ def hoped_words(plan: Plan, verdict: Verdict) -> str:
     return f"a plan of {plan.arena_bytes:,} bytes may work, but {why}"
 
 
-def findings(verdict: Verdict) -> Iterator[Text]:
-    """A line for everything that the checker found, left out, or relied on."""
+def findings(verdict: Verdict, *, drawn: bool = False) -> Iterator[Text]:
+    """A line for everything that the checker found, left out, or relied on; `drawn` with the
+    timeline of each violation that an execution shows."""
     for violation in verdict.violations:
         yield Text(f"  {violation}")
+        timeline = violation_timeline(violation) if drawn else None
+        for line in () if timeline is None else timeline_text(timeline):
+            yield Text(f"    {line}")
     for reason in verdict.uncovered:
         yield Text(f"  not covered: {reason}")
     for assumption in verdict.assumptions:

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Final
 
 from smemreuse.ir.kernel import Buffer
+from smemreuse.results.hazards import Site
 from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
 from smemreuse.results.serialized import LOCAL
@@ -29,12 +30,26 @@ UNPROVED: Final = VerdictKind.UNPROVED
 
 
 @dataclass(frozen=True, slots=True)
+class WitnessAct:
+    """One access of a witness: who makes it, as `thread 3`, what it does, as `reads byte 0 of As`,
+    and where."""
+
+    agent: str
+    deed: str
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken rule: which, between which buffers, and the execution that shows it."""
+    """A broken rule: which, between which buffers, and the execution that shows it.
+
+    `acts` are the accesses of that execution in their order, where it has any.
+    """
 
     rule: Rule
     buffers: tuple[str, ...]
     witness: str
+    acts: tuple[WitnessAct, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return f"rule {self.rule}, {' and '.join(self.buffers)}: {self.witness}"

@@ -52,6 +52,28 @@ def test_an_unsound_plan_is_a_finding(tmp_path: Path) -> None:
     assert "(line 37)" in violation["witness"]
 
 
+@pytest.mark.parametrize(
+    ("dump", "agents", "lacks"),
+    [
+        ("while_table.sm_80", ("threads 0-127", "thread 127"), "table and scratch must be kept"),
+        ("tma_store_in_flight.sm_90a", ("TMA store of thread 0", "thread 32"), "a wait is missing"),
+        ("divergent_arms.sm_80", ("thread 0", "thread 64"), "a barrier is missing, or right and"),
+    ],
+)
+def test_the_witness_against_a_plan_is_drawn(
+    tmp_path: Path, dump: str, agents: tuple[str, str], lacks: str
+) -> None:
+    file = f"fixtures/dumps/{dump}.tir"
+    plan = plan_file(tmp_path, file, "inner")
+    acts = verdict_of(file, "--plan", str(plan), exit_code=1)["violations"][0]["acts"]
+    assert {one["agent"] for one in acts} == {*agents}
+    drawn = run("check", file, "--plan", str(plan), "--show").stdout
+    assert f"  x  {lacks}" in drawn
+    heads = [line.split("  ") for line in drawn.splitlines() if line.endswith(agents[1])]
+    assert any({*agents} <= {part.strip() for part in head} for head in heads)
+    assert "  x  " not in run("check", file, "--plan", str(plan)).stdout
+
+
 @pytest.mark.parametrize("dump", [WHILE_TABLE, BATCHED, GEMM])
 def test_a_dataflow_plan_is_sound(tmp_path: Path, dump: str) -> None:
     plan = plan_file(tmp_path, dump, "dataflow")

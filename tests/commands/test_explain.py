@@ -36,6 +36,15 @@ def test_two_that_must_not_and_why() -> None:
     assert "overwrote it" in result.stdout
 
 
+def test_what_forbids_sharing_is_drawn() -> None:
+    drawn = run("explain", dump("while_table.sm_80"), "scratch", "table", "--show").stdout
+    assert "  x  table and scratch must be kept apart" in drawn
+    assert "writes byte 0 of scratch" in drawn
+    refused = run("explain", dump("while_table.sm_80"), "--show")
+    assert refused.exit_code == 2
+    assert "give A and B" in refused.stderr
+
+
 def test_mbarriers_settle_what_static_rules_cannot() -> None:
     result = run("explain", dump("gemm.sm_90a"), "As", "Cs", "--format", "json")
     assert result.exit_code == 0

@@ -458,6 +458,10 @@ def test_hazards_stand_beside_the_map_and_link_to_their_lines(opened: Open, raci
     [link, *_] = parts(page, ".hazards .line-link")
     link.click()
     assert hash_of(page).endswith(f"line={link.text.removeprefix('line ')}")
+    drawn = part(page, ".hazards .timeline")
+    assert drawn.text == "Timeline"
+    drawn.find_element("css selector", "summary").click()
+    assert "a barrier is missing: let threads 0-127 meet" in drawn.text
 
 
 def test_the_overview_sorts_by_hazards_and_by_the_next_block(

@@ -154,7 +154,12 @@ def test_compare() -> None:
         "sound": False,
         "verdict": "unsound",
         "violations": [
-            {"rule": 2, "buffers": ["As", "Cs"], "witness": "`Cs[0] = acc[0]` overwrote it"}
+            {
+                "rule": 2,
+                "buffers": ["As", "Cs"],
+                "witness": "`Cs[0] = acc[0]` overwrote it",
+                "acts": [],
+            }
         ],
         "uncovered": [],
         "assumptions": [],

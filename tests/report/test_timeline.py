@@ -8,8 +8,16 @@ import pytest
 
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
-from smemreuse.report.timeline import EventKind, HazardTimeline, timeline_of, timeline_text
-from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.report.timeline import (
+    EventKind,
+    WitnessTimeline,
+    timeline_of,
+    timeline_text,
+    violation_timeline,
+)
+from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.rules import Rule
+from smemreuse.results.verdict import Violation, WitnessAct
 from tests.conftest import ROOT
 
 LINT = ROOT / "fixtures" / "lint"
@@ -21,7 +29,7 @@ def hazards(name: str) -> tuple[Hazard, ...]:
     return lint(kernel).hazards
 
 
-def shown(name: str) -> HazardTimeline:
+def shown(name: str) -> WitnessTimeline:
     return timeline_of(hazards(name)[0])
 
 
@@ -75,3 +83,43 @@ def test_every_fixture_is_drawn_within_the_width(path: Path, width: int) -> None
 def test_every_kind_of_hazard_has_an_outcome() -> None:
     seen = {one.kind for path in WRONG for one in hazards(path.stem)}
     assert seen == {*HazardKind}
+
+
+# Plans --------------------------------------------------------------------------------------------
+
+WRITES = WitnessAct("threads 0-31", "writes byte 0 of As", Site("As[tx] = X[tx]", 3))
+OVER = WitnessAct("threads 0-31", "writes byte 0 of Bs", Site("Bs[tx] = 0", 4, (("k", 1),)))
+READS = WitnessAct("thread 5", "reads byte 0 of As", Site("Y[tx] = As[tx]", 5))
+
+
+def broken(rule: Rule, *acts: WitnessAct) -> Violation:
+    return Violation(rule, ("As", "Bs"), "why", acts)
+
+
+def test_of_a_plan_a_value_is_written_then_overwritten_then_read() -> None:
+    timeline = violation_timeline(broken(Rule.LOOP_CARRIED, WRITES, OVER, READS))
+    assert timeline is not None
+    assert timeline.agents == ("threads 0-31", "thread 5")
+    assert [one.column for one in timeline.events] == [0, 0, None, 1, None]
+    assert timeline.events[1].when == "k = 1"
+    assert timeline.events[2].text == (
+        "As and Bs must be kept apart: the plan has them in the same bytes (rule 2)"
+    )
+    assert timeline.events[4].text == "what is read is what the other buffer has there"
+
+
+@pytest.mark.parametrize(
+    ("rule", "lacks"),
+    [(Rule.BARRIER, "a barrier"), (Rule.IN_FLIGHT, "a wait"), (Rule.PROXY, "a proxy fence")],
+)
+def test_two_accesses_stand_in_columns_of_their_own(rule: Rule, lacks: str) -> None:
+    timeline = violation_timeline(broken(rule, WRITES, OVER))
+    assert timeline is not None
+    assert [one.column for one in timeline.events] == [0, None, 1, None]
+    assert timeline.events[1].text.startswith(f"{lacks} is missing, or As and Bs must be kept")
+
+
+def test_what_no_execution_shows_has_no_timeline() -> None:
+    assert violation_timeline(broken(Rule.ALIGNMENT)) is None
+    assert violation_timeline(broken(Rule.BARRIER, WRITES)) is None
+    assert violation_timeline(broken(Rule.DIVERGENT_ARMS, WRITES, OVER)) is None

@@ -15,7 +15,8 @@ def test_attributes_come_in_the_order_asked_for_as_plain_data() -> None:
     verdict = Verdict(UNSOUND, (Violation(Rule.ALIGNMENT, ("As", "Bs"), "at 8"),))
     found = picked(verdict, "violations sound verdict")
     assert list(found) == ["violations", "sound", "verdict"]
-    assert found["violations"] == [{"rule": 7, "buffers": ["As", "Bs"], "witness": "at 8"}]
+    violation = {"rule": 7, "buffers": ["As", "Bs"], "witness": "at 8", "acts": []}
+    assert found["violations"] == [violation]
     assert (found["sound"], type(found["verdict"]), found["verdict"]) == (False, str, "unsound")
 
 

@@ -59,7 +59,7 @@ class Accesses:
             return
         for access in accesses:
             self._work.do(self._cost(access, agent.threads))
-        event = self._findings.event(stmt, agent.loops)
+        event = self._findings.event(stmt, agent.loops, agent.threads.ids)
         try:
             for access in accesses:
                 self._perform(access, agent, event)
@@ -148,7 +148,7 @@ class Accesses:
         """An operation reads what descriptors among its operands stand for, from now until that is
         waited for (rule 5). One access is recorded for each group."""
         ids, warps = agent.threads.ids, self._vectors.warps(agent.threads.ids)
-        made, event = self._holders.in_expr(call), self._findings.event(stmt, agent.loops)
+        made, event = self._holders.in_expr(call), self._findings.event(stmt, agent.loops, ids)
         for buffer, where in list(self._state.descriptors.described_by(made)):
             _, by_thread, _ = self._footprints.whole(len(where))
             traced = TracedAccess(

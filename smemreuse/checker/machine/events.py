@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -35,10 +35,12 @@ MAX_TEXT = 60
 
 @dataclass(frozen=True)
 class AccessEvent:
-    """One access as a witness names it: the statement, and the values of the loops around it."""
+    """One access as a witness names it: the statement, the values of the loops around it, and the
+    threads that execute it, where that is asked."""
 
     stmt: Stmt
     loops: tuple[tuple[str, int], ...]
+    ids: np.ndarray | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         text = label(self.stmt)
@@ -117,9 +119,12 @@ class Findings(ABC):
         """Whether anything was chosen that data decide."""
         return self.forked or bool(self.long)
 
-    def event(self, stmt: Stmt, loops: tuple[tuple[str, int], ...]) -> int:
-        """Records an execution of a statement; returns the number by which witnesses name it."""
-        self._events.append(AccessEvent(stmt, loops))
+    def event(
+        self, stmt: Stmt, loops: tuple[tuple[str, int], ...], ids: np.ndarray | None = None
+    ) -> int:
+        """Records an execution of a statement by threads; returns the number by which witnesses
+        name it."""
+        self._events.append(AccessEvent(stmt, loops, ids))
         return len(self._events) - 1
 
     def misused(self, stmt: Stmt, agent: Agent, reason: Misused) -> None:

@@ -12,11 +12,13 @@ from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.convergence import Convergence
 from smemreuse.checker.machine.events import AccessEvent, Findings
 from smemreuse.checker.machine.memory import Memory
-from smemreuse.checker.traced import TracedAccess
+from smemreuse.checker.machine.naming import agent as agent_of
+from smemreuse.checker.traced import TracedAccess, met_at
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Block, Buffer, If
+from smemreuse.results.hazards import Site
 from smemreuse.results.rules import Rule
-from smemreuse.results.verdict import Violation
+from smemreuse.results.verdict import Violation, WitnessAct
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Value
 from smemreuse.semantics.undeclared import declare_it
@@ -71,7 +73,13 @@ class Violations(Findings):
         if not certain:
             numbers = (traced.event, int(shadow.writer[byte]), int(shadow.culprit[byte]))
             witness = self._declaring(witness, *numbers)
-        self._report(Rule.LOOP_CARRIED, buffer, owner, witness, certain)
+        there = byte + self._layout.shift(buffer, owner)
+        acts = (
+            *self._acts(number, "writes", byte, buffer),
+            *self._acts(int(shadow.culprit[byte]), "writes", there, owner),
+            *self._acts(traced.event, "reads", byte, buffer, traced.by_thread_of(byte)),
+        )
+        self._report(Rule.LOOP_CARRIED, buffer, owner, witness, certain, acts)
 
     def unordered(
         self, rule: Rule, traced: TracedAccess, partner: Buffer, earlier: Iterator[TracedAccess]
@@ -96,7 +104,7 @@ class Violations(Findings):
             witness = f"{witness}: {self.uneven} (rule 12)"
         if certain and other.in_warp and self._converged(other.event, traced.event):
             certain, witness = False, f"{witness}: lanes of a warp, {ONLY_CONVERGED}"
-        self._report(rule, traced.buffer, partner, witness, certain)
+        self._report(rule, traced.buffer, partner, witness, certain, self._pair(other, traced))
 
     def stale(self, rule: Rule, traced: TracedAccess, earlier: Iterator[TracedAccess]) -> None:
         """Not certain: it takes a race within the buffer, which lint tells."""
@@ -113,7 +121,8 @@ class Violations(Findings):
             f"{HOW_STALE[rule]} {self._describe(traced.event)}, which may still find {its} there"
         )
         witness = self._declaring(witness, other.event, traced.event)
-        self._report(rule, buffer, partner, witness, False)
+        acts = self._pair(other, traced)
+        self._report(rule, buffer, partner, witness, False, acts)
 
     def _converged(self, earlier: int, later: int) -> bool:
         """Whether lanes have to wait for each other between two events."""
@@ -132,7 +141,8 @@ class Violations(Findings):
             f"{names[other.buffer]} and {self._describe(traced.event)} on "
             f"{names[traced.buffer]}, which shares its bytes"
         )
-        self._report(Rule.PROXY, traced.buffer, other.buffer, witness, False)
+        acts = self._pair(other, traced)
+        self._report(Rule.PROXY, traced.buffer, other.buffer, witness, False, acts)
 
     def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
         names = f"{self._layout.names[one]} and {self._layout.names[two]}"
@@ -175,11 +185,41 @@ class Violations(Findings):
         known = self.found.get((rule, frozenset(names)))
         return known is None or (certain and not self.is_chosen and not known.certain)
 
-    def _report(self, rule: Rule, one: Buffer, two: Buffer, witness: str, certain: bool) -> None:
+    def _pair(self, earlier: TracedAccess, later: TracedAccess) -> tuple[WitnessAct, ...]:
+        """Two accesses to shared bytes, by two different threads if that is known."""
+        shift = self._layout.shift(later.buffer, earlier.buffer)
+        byte, threads = met_at(earlier, later, shift)
+        first, second = ("writes" if one.is_write else "reads" for one in (earlier, later))
+        return (
+            *self._acts(earlier.event, first, byte, earlier.buffer, threads[0]),
+            *self._acts(later.event, second, byte - shift, later.buffer, threads[1]),
+        )
+
+    def _acts(
+        self, number: int, verb: str, byte: int, buffer: Buffer, thread: int | None = None
+    ) -> Iterator[WitnessAct]:
+        """What an event does to a byte of a buffer; nothing for an event that is not known."""
+        if number >= 0:
+            event = self._events[number]
+            ids = np.array([], dtype=np.int64) if event.ids is None else event.ids
+            known = thread is not None or len(ids)
+            who = agent_of(event.stmt, thread, ids) if known else "some threads"
+            deed = f"{verb} byte {byte} of {self._layout.names[buffer]}"
+            yield WitnessAct(who, deed, Site.of(event.stmt, event.loops).without_statement())
+
+    def _report(
+        self,
+        rule: Rule,
+        one: Buffer,
+        two: Buffer,
+        witness: str,
+        certain: bool,
+        acts: tuple[WitnessAct, ...] = (),
+    ) -> None:
         if self._is_new(rule, one, two, certain):
             names = (self._layout.names[one], self._layout.names[two])
             finding = PairFinding(
-                Violation(rule, names, witness),
+                Violation(rule, names, witness, acts),
                 certain and not self.is_chosen,
                 frozenset((one, two)),
             )

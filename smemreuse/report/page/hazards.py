@@ -6,6 +6,7 @@ from collections import Counter
 
 from smemreuse.report.data import Data
 from smemreuse.report.hazards import Linted, stage_words
+from smemreuse.report.timeline import timeline_block, timeline_of
 from smemreuse.results.accepted import Identity
 from smemreuse.results.evidence import seen_words
 from smemreuse.results.hazards import Hazard, LintReport, LintStatus, told_briefly
@@ -56,6 +57,7 @@ def _hazard(hazard: Hazard, identity: Identity) -> Data:
         "certain": hazard.certain,
         "text": told_briefly(hazard),
         "fix": hazard.mend.sentence,
+        "drawn": timeline_block(timeline_of(hazard)),
         "seen": seen_words(hazard) if hazard.certain else "",
         "finding": identity.short,
         "accepted": None if accepted is None else f"{accepted.reason} ({accepted.source})",

@@ -12,6 +12,14 @@ function element(tag, text = "", attributes = {}) {
   return made;
 }
 
+/** A witness as a timeline, folded: agents side by side; nothing where there is none. */
+function timeline(drawn) {
+  if (!drawn) return [];
+  const details = element("details", "", { class: "about timeline" });
+  details.append(element("summary", "Timeline"), element("pre", drawn));
+  return [details];
+}
+
 /** A button that does something. */
 function button(text, act, attributes = {}) {
   const made = element("button", text, { type: "button", ...attributes });

@@ -97,15 +97,16 @@ class KernelView {
 
   /** What the checker found against the chosen plan, left out, or relies on. */
   listFindings(plan) {
+    const violation = (one) => `rule ${one.rule}, ${one.buffers.join(" and ")}: ${one.witness}`;
     const found = [
-      ...plan.notes,
-      ...plan.violations.map((one) => `rule ${one.rule}, ${one.buffers.join(" and ")}: ${one.witness}`),
-      ...plan.uncovered.map((reason) => `not covered: ${reason}`),
-      ...plan.assumptions.map((reason) => `assuming that ${reason}`),
+      ...plan.notes.map((text) => [text]),
+      ...plan.violations.map((one, place) => [violation(one), plan.drawn?.[place]]),
+      ...plan.uncovered.map((reason) => [`not covered: ${reason}`]),
+      ...plan.assumptions.map((reason) => [`assuming that ${reason}`]),
     ];
-    const items = found.map((text) => {
+    const items = found.map(([text, drawn]) => {
       const item = element("li");
-      item.append(linked(text, this.view.listing, this.on.use));
+      item.append(linked(text, this.view.listing, this.on.use), ...timeline(drawn));
       return item;
     });
     this.part(".findings").replaceChildren(...items);
@@ -128,6 +129,7 @@ class KernelView {
       if (one.accepted) item.append(text(`Accepted: ${one.accepted}`, "div"));
       else item.append(text(`Fix: ${one.fix}`, "div", { class: "about" }));
       if (one.seen && !one.accepted) item.append(element("div", one.seen, { class: "about" }));
+      item.append(...timeline(one.drawn));
       return item;
     };
     const list = element("ul");
