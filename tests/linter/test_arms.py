@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checker.small import SYNC, under
+from tests.checker.small import SYNC, WAIT, init_barrier, tma_load, under
 from tests.linter.test_linter import found
 
 RACE, UNWRITTEN = ("race", False), ("uninitialised-read", False)
@@ -68,3 +68,21 @@ def test_a_loop_of_any_length_fills_nothing_for_sure() -> None:
     loop = under("for i in range(D[9])", MINE)
     assert UNWRITTEN in found(either(loop, ZERO) + BACK)
     assert UNWRITTEN in found(either(MINE, loop) + BACK)
+
+
+@pytest.mark.parametrize(
+    ("behind", "hazards"),
+    [
+        ("As[tx] = tx\n", []),  # each of the threads that write the loaded bytes has waited
+        ("As[63 - tx] = tx\n", [("missing-wait", True)]),
+        ("if tx >= 32:\n    As[tx - 32] = tx\n", [("missing-wait", True)]),
+    ],
+)
+def test_who_touches_what_is_loaded_has_to_have_waited(
+    behind: str, hazards: list[tuple[str, bool]]
+) -> None:
+    """The load fills the elements of the first warp, which alone waits for it."""
+    body = init_barrier(1)
+    load = "T.ptx_arrive_barrier_expect_tx(full[0], 128)\n" + tma_load("As", 32)
+    body += under("if tx == 32", load) + under("if tx < 32", WAIT) + behind
+    assert [one for one in found(body) if one[0] == "missing-wait"] == hazards

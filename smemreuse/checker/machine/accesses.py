@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from smemreuse.checker.budget import PAIR, Work
 from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.layout import ByteIndices, meeting
@@ -12,7 +14,7 @@ from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.mbarriers import MBARRIER_BYTES
 from smemreuse.checker.machine.state import State
-from smemreuse.checker.traced import TracedAccess
+from smemreuse.checker.traced import ANYONE, TracedAccess
 from smemreuse.checker.values.descriptors import Holder, Holders
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.footprints import Footprints, Located
@@ -237,8 +239,8 @@ class Accesses:
         """
         history, order = self._state.history, self._state.order
         in_flight = [
-            other
-            for other in self._state.engines.in_flight(partner, known)
+            (bit, other)
+            for bit, other in self._state.engines.in_flight(partner, known)
             if traced.is_write or other.is_write
         ]
         if not in_flight and history.is_before(traced, partner, order):
@@ -253,8 +255,39 @@ class Accesses:
         earlier = history.conflicts(mine, partner, theirs, order)
         self._findings.unordered(Rule.BARRIER, mine, partner, _best_first(mine, earlier))
         if in_flight:
-            flying = (other for other in in_flight if meeting(other.where, theirs) is not None)
-            self._findings.unordered(Rule.IN_FLIGHT, mine, partner, _best_first(mine, flying))
+            self._require_over(mine, partner, theirs, in_flight)
+
+    def _require_over(
+        self,
+        mine: TracedAccess,
+        partner: Buffer,
+        theirs: ByteIndices,
+        in_flight: Sequence[tuple[int, TracedAccess]],
+    ) -> None:
+        """Rule 5: whoever touches bytes of an asynchronous access knows that it is over. What some
+        of the threads know is asked of those that touch its bytes."""
+        known = self._state.order.known_to_any(mine.warps)
+        flying = (
+            other
+            for bit, other in in_flight
+            if not bit & known and meeting(other.where, theirs) is not None
+        )
+        self._findings.unordered(Rule.IN_FLIGHT, mine, partner, _best_first(mine, flying))
+        for bit, other in in_flight:
+            met = meeting(other.where, theirs) if bit & known else None
+            late = self._late(mine, met[1], bit) if met is not None else None
+            if late is not None:
+                self._findings.unordered(Rule.IN_FLIGHT, late, partner, iter((other,)))
+
+    def _late(self, traced: TracedAccess, at: np.ndarray, bit: int) -> TracedAccess | None:
+        """An access to those of its bytes `at` whose threads do not know a bit, or are not known;
+        None if there are none."""
+        by_thread = traced.by_thread[at]
+        knows = [bool(one.copies & bit) for one in self._state.order.known]
+        late = at[(by_thread == ANYONE) | ~np.array(knows)[by_thread // 32]]
+        if not len(late):
+            return None
+        return replace(traced, where=traced.where[late], by_thread=traced.by_thread[late])
 
     def _require_refilled(self, traced: TracedAccess, known: int) -> None:
         """Rule 2: where a partner has overwritten what is read, the buffer's own write since then
@@ -265,7 +298,7 @@ class Accesses:
         self._findings.stale(Rule.BARRIER, traced, earlier)
         flying = (
             other
-            for other in state.engines.in_flight(buffer, known)
+            for _, other in state.engines.in_flight(buffer, known)
             if other.refills and meeting(other.where, traced.where) is not None
         )
         self._findings.stale(Rule.IN_FLIGHT, traced, flying)

@@ -268,12 +268,14 @@ class Engines:
             if pending.engine is engine:
                 yield pending.traced
 
-    def in_flight(self, buffer: Buffer, known: int) -> Iterator[TracedAccess]:
-        """A buffer's accesses that are not over, or may not be, for those who know these bits."""
+    def in_flight(self, buffer: Buffer, known: int) -> Iterator[tuple[int, TracedAccess]]:
+        """A buffer's accesses that are not over, or may not be, for those who know these bits; each
+        with its bit."""
         for pending in self.pending.get(buffer, {}):
             if pending.bit & ~known:
                 traced = pending.traced
-                yield replace(traced, certain=False) if pending.may_be_known else traced
+                uncertain = pending.may_be_known
+                yield pending.bit, replace(traced, certain=False) if uncertain else traced
 
     def issuing(self, engine: Engine, buffer: Buffer, where: ByteIndices, ids: np.ndarray) -> bool:
         """Whether all of these threads read the same already in the group that they have open."""

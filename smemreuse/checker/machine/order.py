@@ -179,6 +179,10 @@ class Order:
             remembered = self._known_to_all[id(warps)] = (warps, known)
         return remembered[1]
 
+    def known_to_any(self, warps: np.ndarray) -> int:
+        """The bits of the copies that some of these warps know to be over."""
+        return reduce(int.__or__, (one.copies for one in self._distinct(warps)), 0)
+
     def _distinct(self, warps: np.ndarray) -> list[Knowledge]:
         """Each object once: warps that have met share theirs."""
         remembered = self._distinct_now.get(id(warps))

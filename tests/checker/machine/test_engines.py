@@ -40,7 +40,7 @@ def wait(
 
 
 def in_flight(engines: Engines, known: int = 0) -> list[int]:
-    return sorted(one.event for one in engines.in_flight(X, known))
+    return sorted(one.event for _, one in engines.in_flight(X, known))
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_what_may_be_known_to_be_over_is_not_surely_in_flight() -> None:
     issue(engines, 0, range(64))
     issue(engines, 1, range(64, 96))
     engines.bits(COPIES, np.arange(32))
-    assert [one.certain for one in engines.in_flight(X, 0)] == [False, True]
+    assert [one.certain for _, one in engines.in_flight(X, 0)] == [False, True]
 
 
 def test_an_access_that_is_told_of_is_another_one_than_the_next() -> None:
