@@ -363,7 +363,8 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "production-kernels", production_kernels(production)
 
 
-STUDIES, SANITIZED = ("reproduce-h200", "reproduce-field-h200"), "sanitized-h200"
+STUDIES, PLANS = ("reproduce-h200", "reproduce-field-h200"), "reproduce-plans-h200"
+SANITIZED = "sanitized-h200"
 
 
 def findings() -> Iterator[tuple[str, str]]:
@@ -371,6 +372,8 @@ def findings() -> Iterator[tuple[str, str]]:
     studies = [read(name) for name in STUDIES if (RESULTS / f"{name}.json").exists()]
     yield "findings-counts", shown_counts(studies)
     yield "findings-shown", shown_table(studies)
+    if (RESULTS / f"{PLANS}.json").exists():
+        yield "findings-plans", shown_table([read(PLANS)])
     if (RESULTS / f"{SANITIZED}.json").exists():
         sanitized = read(SANITIZED)
         yield (

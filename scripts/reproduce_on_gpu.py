@@ -2,6 +2,7 @@
 
     python -m scripts.reproduce_on_gpu --group kernels --out docs/results/reproduce-h200.json
     python -m scripts.reproduce_on_gpu --group field --out docs/results/reproduce-field-h200.json
+    python -m scripts.reproduce_on_gpu --group plans --out docs/results/reproduce-plans-h200.json
     python -m scripts.reproduce_on_gpu --rehearse        # lowers and compiles only: needs no GPU
 
 Each program of `GROUPS` in a process of its own, which launches each variant in one of its own:
@@ -37,18 +38,21 @@ FOLDER = ROOT / "fixtures" / "reproduce"
 @dataclass(frozen=True)
 class Program:
     """What compiles kernels, with its arguments; and how many processes it may have at a time: some
-    20 for 16 cores in all, since those that launch only wait. `expected` names what must come out.
+    20 for 16 cores in all, since those that launch only wait. `expected` names what must come out;
+    with a `policy` its plans are refuted, not the kernels.
     """
 
     arguments: tuple[str, ...]
     jobs: int = 1
     expected: str = ""
+    policy: str = ""
 
     @property
     def options(self) -> tuple[str, ...]:
         """Those of `smemreuse reproduce`."""
         given = str(FOLDER / "expected" / f"{self.expected}.py")
-        return ("--expected", given) if self.expected else ()
+        known = ("--expected", given) if self.expected else ()
+        return (*known, *(("--policy", self.policy) if self.policy else ()))
 
 
 def _alone(script: str, *names: str) -> dict[str, Program]:
@@ -103,8 +107,17 @@ FIELD = {
 }
 """Bugs of other projects in their shapes, each once: the first of both shapes that is certain."""
 
-GROUPS = {"kernels": KERNELS, "field": FIELD}
-PROGRAMS = {**KERNELS, **FIELD}
+PLANS = {
+    f"plan_{name}": Program(("plans.py", name), 1, "", "inner")
+    for name in (
+        *("while_table", "tma_store_in_flight", "divergent_arms", "table_before_scratch"),
+        *("cp_async_past_loop", "alternate_refill", "scratch_before_carried"),
+    )
+}
+"""Fixtures whose plan by `inner`, the compilers' own rule, is refuted."""
+
+GROUPS = {"kernels": KERNELS, "field": FIELD, "plans": PLANS}
+PROGRAMS = {**KERNELS, **FIELD, **PLANS}
 
 
 def reproduced(name: str, folder: str, options: Sequence[str]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from smemreuse.compilers.text.reader import Dump, may_be_dump, parse_dump, read_
 from smemreuse.errors import InputError, printable
 from smemreuse.extras import require
 from smemreuse.linter import lint
+from smemreuse.policies.attribution import POLICIES
 from smemreuse.progress import track
 from smemreuse.report.reproductions import (
     finding_report,
@@ -105,6 +106,12 @@ class Wanted:
     help="How many variants are compiled and launched at a time, each in a process of its own.",
 )
 @click.option(
+    "--policy",
+    type=click.Choice([*POLICIES]),
+    help="Not the hazards of kernels themselves, but what refutes the plans of this policy, which "
+    "are applied unchecked: the merged kernel is held against one in which nothing shares bytes.",
+)
+@click.option(
     "--expected",
     metavar="PY",
     type=click.Path(),
@@ -125,6 +132,7 @@ def reproduce(
     args: tuple[str, ...],
     wanted: Wanted,
     launching: Launching,
+    policy: str | None,
     expected: str | None,
     lower_only: bool,
     arch: str | None,
@@ -152,7 +160,11 @@ def reproduce(
         _write(found, folder)
     else:
         found = _of_script(
-            file, args, wanted, launching, _Run(folder, lower_only, arch, _function_of(expected))
+            file,
+            args,
+            wanted,
+            launching,
+            _Run(folder, lower_only, arch, _function_of(expected), policy),
         )
     if wanted.finding is not None and not found:
         raise InputError(f"there is no certain finding {wanted.finding}", file=file)
@@ -225,6 +237,7 @@ class _Run:
     lower_only: bool
     arch: str | None
     expected: str | None
+    policy: str | None
 
 
 def _function_of(file: str | None) -> str | None:
@@ -256,7 +269,13 @@ def _of_script(
 def _reproduced(
     file: str, args: Sequence[str], wanted: Wanted, launching: Launching, run: _Run
 ) -> list[Reproduction]:
-    from smemreuse.compilers.tilelang.reproducing import collecting, environment, has_gpu
+    from smemreuse.compilers.tilelang.refuting import refuted_kernels
+    from smemreuse.compilers.tilelang.reproducing import (
+        LaunchedKernel,
+        collecting,
+        environment,
+        has_gpu,
+    )
 
     why = ONLY_WRITTEN if run.lower_only else "" if has_gpu() else NO_GPU
     with collecting(lower_only=bool(why), arch=run.arch) as compiled:
@@ -269,7 +288,9 @@ def _reproduced(
         say(f"{printable(file)} ended with exit code {end.exit_code}; its kernels are taken so far")
     acceptances = plugins.acceptances(of_plans=False)
     cases, names = [], []
-    launches = [launch for one in compiled for launch in one.launches]
+    launches: list[LaunchedKernel] = []
+    for one in compiled:
+        launches += one.launches if run.policy is None else refuted_kernels(one, run.policy)
     titles = numbered([launch.kernel.name for launch in launches])
     for launch, title in track([*zip(launches, titles, strict=True)], "linting"):
         report = launch.report
@@ -282,9 +303,9 @@ def _reproduced(
             )
             cases.append(case)
             names.append(f"{title.replace(' #', '-')}-{identity.short}")
-    one = partial(_one, folder=run.folder, why=why)
+    launch_one = partial(_one, folder=run.folder, why=why)
     with ThreadPoolExecutor(max(len(cases), 1)) as pool:
-        found = [*track([*pool.map(one, cases, names)], "launching")]
+        found = [*track([*pool.map(launch_one, cases, names)], "launching")]
     _write(found, run.folder)
     return found
 

@@ -13,6 +13,7 @@ from smemreuse.report.data import Data
 from smemreuse.report.elaborations import elaboration_data, made_by
 from smemreuse.report.hazards import hazard_data
 from smemreuse.report.timeline import timeline_of, timeline_text
+from smemreuse.reproduce.refuted import OF_A_PLAN
 from smemreuse.results.evidence import seen_words
 from smemreuse.results.hazards import told_briefly
 from smemreuse.results.reproduction import Reproduction
@@ -94,7 +95,8 @@ def _report(one: Reproduction) -> Iterator[str]:
     yield "\n## Versions\n"
     for name, version in one.environment.items():
         yield f"- {name}: {version}"
-    yield f"\nFinding `{one.finding}`; {seen_words(hazard)}."
+    seen = "" if hazard.mechanism.startswith(OF_A_PLAN) else f"; {seen_words(hazard)}"
+    yield f"\nFinding `{one.finding}`{seen}."
 
 
 def _outcome(one: Reproduction) -> str:

@@ -44,6 +44,14 @@ class Reproducible(Protocol):
         """Its CUDA."""
 
     @property
+    def base(self) -> str:
+        """The CUDA that TileLang makes by itself, of which a file makes the others."""
+
+    @property
+    def apart(self) -> str | None:
+        """Of a kernel that is merged by a plan the CUDA in which nothing shares bytes."""
+
+    @property
     def elaboration(self) -> Elaboration:
         """What made it."""
 
@@ -107,7 +115,7 @@ class ReproductionCase:
             return EXPECTED
         if any(attempt.fill is not None for attempt in self.attempts):
             return ZEROED
-        return MENDED if self._mends else AS_IT_IS
+        return MENDED if self._mends or self.kernel.apart is not None else AS_IT_IS
 
     @property
     def _mends(self) -> Sequence[Mended]:
@@ -136,6 +144,8 @@ class ReproductionCase:
         if attempt.fill is not None:
             found[ZEROED] = kernel.source(replace(attempt, fill=ZEROS))
             require_original(found[ZEROED], kernel.original)
+        elif kernel.apart is not None:
+            found[MENDED] = kernel.apart
         elif self._fixed:
             found[MENDED] = kernel.source(PLAIN, self._fixed)
             if not attempt.is_plain:
@@ -152,7 +162,9 @@ class ReproductionCase:
         """What is known without a launch."""
         kernel = self.kernel
         sentences = tuple(one.brief_sentence for one in self._mends)
-        mended = kernel.source(PLAIN, self._fixed)
+        if kernel.apart is not None:
+            sentences = (self.hazard.mend.sentence,)
+        mended = kernel.apart or kernel.source(PLAIN, self._fixed)
         return Reproduction(
             self.file,
             self.identity.kernel,
@@ -182,7 +194,7 @@ class ReproductionCase:
         return Standalone(
             kernel.func,
             kernel.snippet,
-            kernel.original,
+            kernel.base,
             kernel.target,
             kernel.pass_configs,
             kernel.arguments,

@@ -32,11 +32,12 @@ UNPROVED: Final = VerdictKind.UNPROVED
 @dataclass(frozen=True, slots=True)
 class WitnessAct:
     """One access of a witness: who makes it, as `thread 3`, what it does, as `reads byte 0 of As`,
-    and where."""
+    and where. `threads` are runs of indices, half-open."""
 
     agent: str
     deed: str
     site: Site
+    threads: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

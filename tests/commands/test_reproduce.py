@@ -120,6 +120,23 @@ def test_what_must_come_out_may_be_given(tmp_path: Path) -> None:
     assert "def expected(x: Any, y: Any) -> None" in text
 
 
+@pytest.mark.tilelang
+def test_what_refutes_a_plan_is_written_as_a_finding(tmp_path: Path) -> None:
+    options = ("--lower-only", "--arch", "sm_90a", "-o", str(tmp_path / "out"))
+    script = ROOT / "fixtures" / "reproduce" / "plans.py"
+    result = run("reproduce", *options, "--policy", "inner", script, "divergent_arms", "gemm")
+    assert result.exit_code == 1, result.stderr
+    (finding,) = document(tmp_path / "out")["findings"]
+    assert finding["hazard"]["buffers"] == ["right", "left"]
+    assert finding["reference"] == "fixed"
+    text = (tmp_path / "out" / finding["script"]).read_text()
+    assert "'tl.disable_shared_memory_reuse': True" in text.replace('"', "'")
+    assert '"fixed": []' in text
+    report = (tmp_path / "out" / finding["report"]).read_text()
+    assert "fix: keep right and left apart" in report
+    assert "smemreuse_delay(0, 32, 20000" in report
+
+
 def test_a_file_without_what_must_come_out_is_bad_input(tmp_path: Path) -> None:
     given = tmp_path / "given.py"
     for text, says in (("x = 1\n", "no function `expected`"), ("x =\n", "is no Python")):

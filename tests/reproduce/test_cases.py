@@ -46,6 +46,8 @@ class FakeKernel:
     broken: bool = False
     unfixed: frozenset[str] = frozenset()
     original: str = ORIGINAL
+    base: str = ORIGINAL
+    apart: str | None = None
     elaboration: Elaboration = field(default_factory=Elaboration)
     func: str | None = "{}"
     snippet: Snippet | None = None
@@ -143,6 +145,17 @@ def test_what_fixes_other_findings_alone_is_no_fix_of_this_one(tmp_path: Path) -
     found = reproduced(case("race_round_the_loop", FakeLaunching({DELAYED: 1}), kernel), tmp_path)
     assert [*found.outcomes] == [AS_IT_IS, DELAYED]
     assert (found.reference, found.mends, found.mend_diff) == (AS_IT_IS, (), "")
+
+
+def test_a_merged_kernel_is_held_against_the_one_in_which_nothing_is_shared(
+    tmp_path: Path,
+) -> None:
+    kernel = FakeKernel(base="base\n" + ORIGINAL, apart="apart\n" + ORIGINAL)
+    found = reproduced(case("race_round_the_loop", FakeLaunching({DELAYED: 1}), kernel), tmp_path)
+    assert [*found.outcomes] == [AS_IT_IS, DELAYED, MENDED]
+    assert (found.reference, found.shown) == (MENDED, Shown.DELAYED)
+    assert found.mends == (found.hazard.mend.sentence,)
+    assert "+apart" in found.mend_diff
 
 
 def test_what_is_wrong_as_it_is_needs_no_delay(tmp_path: Path) -> None:

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from scripts.reproduce_on_gpu import FIELD, FOLDER, KERNELS, PROGRAMS, faults_of, variants_of
+from scripts.reproduce_on_gpu import (
+    FIELD,
+    FOLDER,
+    GROUPS,
+    PLANS,
+    PROGRAMS,
+    faults_of,
+    variants_of,
+)
 from smemreuse.results.reproduction import AS_IT_IS, DELAYED, MENDED, MENDED_DELAYED
 from tests.reproduce.test_standalone import VARIANTS, made
 
@@ -35,8 +43,10 @@ def test_every_variant_of_a_file_is_rehearsed(tmp_path: Path) -> None:
 def test_every_program_is_there() -> None:
     for program in PROGRAMS.values():
         assert (FOLDER / program.arguments[0]).is_file()
-        assert all(Path(one).is_file() for one in program.options[1:])
-    assert len(PROGRAMS) == len(KERNELS) + len(FIELD)
+        if program.expected:
+            assert Path(program.options[1]).is_file()
+    assert len(PROGRAMS) == sum(map(len, GROUPS.values()))
+    assert {one.options for one in PLANS.values()} == {("--policy", "inner")}
 
 
 def test_every_expectation_is_used_and_names_what_it_is_of() -> None:

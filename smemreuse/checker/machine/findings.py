@@ -13,6 +13,7 @@ from smemreuse.checker.machine.convergence import Convergence
 from smemreuse.checker.machine.events import AccessEvent, Findings
 from smemreuse.checker.machine.memory import Memory
 from smemreuse.checker.machine.naming import agent as agent_of
+from smemreuse.checker.machine.naming import runs
 from smemreuse.checker.traced import TracedAccess, met_at
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Block, Buffer, If
@@ -205,7 +206,9 @@ class Violations(Findings):
             known = thread is not None or len(ids)
             who = agent_of(event.stmt, thread, ids) if known else "some threads"
             deed = f"{verb} byte {byte} of {self._layout.names[buffer]}"
-            yield WitnessAct(who, deed, Site.of(event.stmt, event.loops).without_statement())
+            site = Site.of(event.stmt, event.loops).without_statement()
+            threads = runs(ids if thread is None else np.array([thread]))
+            yield WitnessAct(who, deed, site, threads)
 
     def _report(
         self,

@@ -172,10 +172,15 @@ class CompiledKernel:
         func = self.func if func is None else func
         session = LookingSession.of(checked_options("dataflow", "best", "speed", strict=False))
         session.replaced = replaced
-        config = normalize_pass_configs(dict(self.pass_configs))
-        with confined(session), tvm.transform.PassContext(opt_level=3, config=config), self.target:
-            lowered = tilelang.lower(func, target=self.target)
-        return str(lowered.kernel_source)
+        return lowered_in(session, func, self.target, self.pass_configs)
+
+
+def lowered_in(session: Any, func: Any, target: Any, pass_configs: Mapping[str, Any]) -> str:
+    """The CUDA of a function, lowered in a session."""
+    config = normalize_pass_configs(dict(pass_configs))
+    with confined(session), tvm.transform.PassContext(opt_level=3, config=config), target:
+        lowered = tilelang.lower(func, target=target)
+    return str(lowered.kernel_source)
 
 
 @contextmanager
@@ -298,6 +303,14 @@ class LaunchedKernel:
     @property
     def original(self) -> str:
         return self.made.source
+
+    @property
+    def base(self) -> str:
+        return self.made.source
+
+    @property
+    def apart(self) -> str | None:
+        return None
 
     @property
     def elaboration(self) -> Elaboration:
