@@ -19,7 +19,7 @@ from smemreuse.errors import BackendError, LoweredOnlyError
 from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.attempts import Attempt, Delay, attempts_of
 from smemreuse.reproduce.cases import PLAIN
-from smemreuse.reproduce.cuda import DELAY, FILL, require_original
+from smemreuse.reproduce.cuda import BUSY, DELAY, FILL, require_original
 from smemreuse.results.hazards import Hazard
 from tests.conftest import ROOT
 
@@ -61,7 +61,10 @@ def test_without_its_delays_it_is_the_original(
     for attempt in attempts_of(hazard):
         delayed = kernel.source(attempt)
         assert (delayed == kernel.original) == attempt.is_plain
-        assert delayed.count(f"{DELAY}(") == 2 * len(attempt.delays)  # its definition, and a call
+        busy = sum(one.reads > 0 for one in attempt.delays)
+        late = len(attempt.delays) - busy
+        assert delayed.count(f"{DELAY}(") == 2 * late  # its definition, and a call
+        assert delayed.count(f"{BUSY}(") == 2 * busy
         assert delayed.count(f"{FILL}(") == 2 * (attempt.fill is not None)
         require_original(delayed, kernel.original)
         require_original(kernel.source(attempt, [one.edit for one in kernel.mends]), mended)
@@ -71,6 +74,13 @@ def test_without_its_delays_it_is_the_original(
 def test_nvcc_compiles_delays_and_fills(name: str, witnesses: dict[str, LaunchedKernel]) -> None:
     kernel = witnesses[name]
     assert compile_cuda(kernel.source(attempts_of(certain(kernel))[0]), ARCH)
+
+
+def test_nvcc_compiles_reads_of_one_bank(witnesses: dict[str, LaunchedKernel]) -> None:
+    kernel = witnesses["stage_refilled_without_fence"]
+    *_, last = attempts_of(certain(kernel))
+    assert f"{BUSY}(0, 256, 64, (bool)1);" in kernel.source(last)
+    assert compile_cuda(kernel.source(last), ARCH)
 
 
 def test_a_delay_stands_before_the_statement_of_the_witness_in_its_round(
