@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import click
 
 from smemreuse.audit import BarrierStage
@@ -13,7 +15,7 @@ from smemreuse.compilers.text.reader import Dump, read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import Kernel
-from smemreuse.pipeline.planning import choose_for
+from smemreuse.pipeline.planning import Chosen, choose_for
 from smemreuse.results.plan import Plan
 
 
@@ -22,10 +24,21 @@ from smemreuse.results.plan import Plan
 @target_options("`-` for standard output.", required=True)
 @planning_options(strict=True)
 @mend_option
+@click.option(
+    "--trim",
+    is_flag=True,
+    help="Take out barriers and proxy fences whose absence is proved harmless.",
+)
 @barriers_option
 @click.option("--unchecked", is_flag=True, help="Apply the plan even if it is not proved sound.")
 def apply(
-    file: str, target: Target, planning: Planning, mend: bool, barriers: str, unchecked: bool
+    file: str,
+    target: Target,
+    planning: Planning,
+    mend: bool,
+    trim: bool,
+    barriers: str,
+    unchecked: bool,
 ) -> None:
     """Write the TIR with its shared buffers merged into one arena.
 
@@ -34,22 +47,31 @@ def apply(
 
     --fix also inserts the fewest proxy fences, waits and barriers that make the kernels clean of
     hazards of their own. It names each on stderr, and each hazard that it cannot fix.
+
+    --trim takes out the barriers and proxy fences without which lint proves the kernel clean,
+    assuming nothing, and the plan proved; after --fix, where both are asked. Kernels that get
+    their barriers from a later pass keep all that they have.
     """
 
     options = planning.options
 
+    def chosen(kernel: Kernel, scope: str) -> Chosen:
+        return choose_for(kernel, scope, options, planning.arch, unchecked=unchecked)
+
     def planned(kernel: Kernel, scope: str) -> Plan:
         """The wanted plan if it may be applied, else the tightest that is proved."""
-        chosen = choose_for(kernel, scope, options, planning.arch, unchecked=unchecked)
-        for each in chosen.refused:
+        found = chosen(kernel, scope)
+        for each in found.refused:
             size = f"a plan of {each.plan.arena_bytes:,} bytes"
             click.echo(f"{kernel.name}: {size} {each.verdict.refusal}", err=True)
-        return chosen.plan
+        return found.plan
 
     try:
         dump = read_dump(file)
         if mend:
             dump = _mended(dump, BarrierStage(barriers))
+        if trim:
+            dump = _trimmed(dump, BarrierStage(barriers), chosen)
         merged = merge_text(dump, planned)
         note_declared(file, dump.kernels)
     except SmemReuseError as error:
@@ -67,5 +89,20 @@ def _mended(dump: Dump, barriers: BarrierStage) -> Dump:
     found = mend_text(dump, barriers)
     for mending in found.mendings:
         for line in mending_lines(mending):
+            click.echo(line, err=True)
+    return found.dump
+
+
+def _trimmed(dump: Dump, barriers: BarrierStage, chosen: Callable[[Kernel, str], Chosen]) -> Dump:
+    """The dump without the barriers and fences that its kernels do not need, which are told."""
+    from smemreuse.compilers.text.trim import trim_text  # and the linter, which only this needs
+
+    def plans(kernel: Kernel) -> tuple[Plan, ...]:
+        scopes = (one for one in kernel.shared_scopes() if len(kernel.allocations(one)) > 1)
+        return tuple(chosen(kernel, scope).plan for scope in scopes)
+
+    found = trim_text(dump, plans, barriers)
+    for trimming in found.trimmings:
+        for line in trimming.sentences:
             click.echo(line, err=True)
     return found.dump

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from smemreuse.audit import BarrierStage, barriers_follow
+from smemreuse.audit import BarrierStage, applied_layout, audit_merged, barriers_follow
 from smemreuse.checker.budget import Work
 from smemreuse.checker.slice import operations_of
 from smemreuse.ir.expr import Call, Load, Pointer, Var, walk
@@ -29,12 +29,13 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.tree import StatementTree
 from smemreuse.ir.types import integer_type
-from smemreuse.linter import Apart, lint_apart, taken_apart
+from smemreuse.linter import Apart, counterparts, lint_apart, taken_apart
 from smemreuse.linter.runs import OF_LINT
 from smemreuse.mender.edited import edited
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.mending import Removal
 from smemreuse.results.trimming import Trimming
+from smemreuse.results.verdict import SOUND
 from smemreuse.semantics.effects import Engine, Group
 from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
 
@@ -51,6 +52,7 @@ OTHERS = (
     "it uses atomics on global memory, tensor memory, a cluster, the grid or an order between "
     "kernels, which lint does not follow"
 )
+MERGED = "the layout that its buffers are merged in is not proved"
 POLLS = "it has a loop that may wait for other blocks"
 HANDED_ON = "{} is both read and written in global memory, whose order lint does not follow"
 LATER = "a later pass inserts its barriers"
@@ -69,7 +71,8 @@ def trim(
     """The barriers and proxy fences of a kernel that can go, the innermost first.
 
     `accepted` says of some removals whether all else that is known of the kernel holds with them,
-    such as that buffers may share bytes. Nothing goes from a kernel into which a later pass inserts
+    such as that buffers may share bytes. A layout that a compiler has merged them in has
+    to be sound without them, too. Nothing goes from a kernel into which a later pass inserts
     barriers, or of which it is not known whether that is harmless: `why` says so.
     """
     if barriers_follow(kernel, barriers):
@@ -100,9 +103,33 @@ class _TrimSearch:
             self.tried += 1
             removals = (*self.chosen, Removal(stmt))
             found = self._lint(removals)
-            if found.clean and not found.assumptions and self.accepted(removals):
+            if found.clean and not found.assumptions and self._holds(self._at_home(removals)):
                 self.chosen.append(removals[-1])
-        return Trimming(self.kernel.name, tuple(self.chosen), self.tried)
+        return Trimming(self.kernel.name, self._at_home(tuple(self.chosen)), self.tried)
+
+    def _at_home(self, removals: Removals) -> Removals:
+        """The removals of the kernel taken apart as those of the kernel itself."""
+        if self.apart.kernel is self.kernel:
+            return removals
+        return tuple(Removal(self.places[one.anchor]) for one in removals)
+
+    @cached_property
+    def places(self) -> dict[Stmt, Stmt]:
+        return counterparts(self.apart.kernel, self.kernel) or {}
+
+    def _holds(self, removals: Removals) -> bool:
+        return self.accepted(removals) and self._layout_holds(removals)
+
+    def _layout_holds(self, removals: Removals) -> bool:
+        """Whether what is merged in the kernel is sound without some statements."""
+        scopes = [
+            one
+            for one in self.kernel.shared_scopes()
+            if applied_layout(self.kernel, one) is not None
+        ]
+        changed = replace(self.kernel, body=edited(self.kernel.body, removals)[0])
+        audits = (audit_merged(changed, scope, BarrierStage.PRESENT) for scope in scopes)
+        return all(one.verdict.verdict is SOUND for one in audits)
 
     @cached_property
     def apart(self) -> Apart:
@@ -114,8 +141,6 @@ class _TrimSearch:
         return self._lint(())
 
     def _why_not(self) -> str:
-        if self.apart.kernel is not self.kernel:  # a removal would be of another kernel's statement
-            return NOT_PROVED
         statements = [*walk_statements(self.kernel.body)]
         calls = [call for stmt in statements for call in calls_of(stmt)]
         if any(map(_is_beyond, calls)) or _has_tensor_memory(self.kernel):
@@ -125,21 +150,25 @@ class _TrimSearch:
         handed_on = _handed_on(self.kernel)
         if handed_on:
             return HANDED_ON.format(handed_on)
-        return "" if self.report.clean and not self.report.assumptions else NOT_PROVED
+        if not self.report.clean or self.report.assumptions:
+            return NOT_PROVED
+        merged = self.apart.kernel is not self.kernel
+        return MERGED if merged and not (self.places and self._layout_holds(())) else ""
 
     def _candidates(self) -> Iterator[Stmt]:
         """Barriers of the block and proxy fences, those in the most loops first."""
-        tree = StatementTree(self.kernel.body)
+        body = self.apart.kernel.body
+        tree = StatementTree(body)
         found = [
             one
-            for one in walk_statements(self.kernel.body)
+            for one in walk_statements(body)
             if _may_go(one) and len(tree.path(one)[-1].block) > LEAST_LEFT
         ]
         yield from sorted(found, key=lambda one: -len(list(tree.loops(one))))
 
     def _lint(self, removals: Removals) -> LintReport:
-        body, _ = edited(self.kernel.body, removals)
-        found = replace(self.apart, kernel=replace(self.kernel, body=body))
+        kernel = self.apart.kernel
+        found = replace(self.apart, kernel=replace(kernel, body=edited(kernel.body, removals)[0]))
         return lint_apart(found, False, self.work)
 
 

@@ -235,6 +235,10 @@ class ExpressionReader:
         name = script_name(node, self._names.prefixes)
         if name is not None:
             return Const(name)  # a type used as a value, such as T.float32
+        if node.attr == "ty" and isinstance(node.value, ast.Call):
+            made = script_name(node.value.func, self._names.prefixes)
+            if made == "handle":
+                return Const(excerpt(node))  # T.handle("float32", "shared.dyn").ty
         if isinstance(node.value, ast.Name):
             target = self._names.lookup(node.value)
             if isinstance(target, Buffer):

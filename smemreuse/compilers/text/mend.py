@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -53,12 +54,20 @@ def _written(
 ) -> tuple[Dump | None, dict[int, str]]:
     """The dump with all mends in; None, and why, by the number of the kernel, where one cannot be
     written."""
-    if not any(mending.mends for _, mending in found):
+    return with_edits(dump, [(function, mending.edits) for function, mending in found])
+
+
+def with_edits(
+    dump: Dump, edits: Sequence[tuple[DumpFunction, Sequence[Edit]]]
+) -> tuple[Dump | None, dict[int, str]]:
+    """The dump with the edits of each kernel made; None, and why, by the number of the kernel,
+    where one cannot be written."""
+    if not any(each for _, each in edits):
         return dump, {}
-    writer, doubts = _MendEditor(dump.source), {}
-    for number, (function, mending) in enumerate(found):
+    writer, doubts = _StatementEditor(dump.source), {}
+    for number, (function, each) in enumerate(edits):
         try:
-            for one in mending.edits:
+            for one in each:
                 writer.add(function, one)
         except PlanError as error:
             doubts[number] = str(error)
@@ -87,7 +96,7 @@ def _without_lines(report: LintReport) -> tuple[object, ...]:
     return report.status, hazards, report.unknown
 
 
-class _MendEditor(LineEdits):
+class _StatementEditor(LineEdits):
     """Puts statements and branches into a source text, each on a line of its own."""
 
     def __init__(self, source: str):
@@ -149,12 +158,16 @@ def _operand(expr: Expr, prefix: str) -> str:
 
 
 def _prefix(function: DumpFunction) -> str:
-    """The `T` of the file, from the first call of it."""
-    for statement in function.text.nodes:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                return ast.unparse(node.func).partition(".")[0]
-    raise PlanError("the text has no call that shows how operations are written")
+    """The `T` of the file: most of its calls are of it; some are of buffers, as `A.view(64)`."""
+    called = Counter(
+        ast.unparse(node.func).partition(".")[0]
+        for statement in function.text.nodes
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    )
+    if not called:
+        raise PlanError("the text has no call that shows how operations are written")
+    return called.most_common(1)[0][0]
 
 
 def _node_at(function: DumpFunction, line: int | None) -> ast.stmt:

@@ -59,6 +59,7 @@ def read(text: str) -> Expr:
         ("T.Let(w + 1, where={w: bx})", "let(w, bx, w + 1)"),
         ("T.float32x4(1.0)", "float32x4(1.0)"),
         ("T.handle()", "handle()"),
+        ('T.handle("float32", "shared.dyn").ty', repr("T.handle('float32', 'shared.dyn').ty")),
         ("T.Cast(T.float32, bx)", "cast('float32', bx)"),
         ("None", "'None'"),
         ('metadata["tirx.StringImm"][0]', repr("metadata['tirx.StringImm']")),
