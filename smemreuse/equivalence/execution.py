@@ -35,8 +35,8 @@ from smemreuse.ir.kernel import Buffer
 FEW = 4
 """Rounds that are followed one by one in any case."""
 
-MOST_WORK = 1 << 27
-"""Elements that are read or written in one execution."""
+MOST_WORK = 1 << 25
+"""Elements that are read or written in one execution, which takes about a second."""
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,8 @@ class Expressions:
         """The integer type of an expression, as `dtype_of`; of a load that of its buffer."""
         if isinstance(expr, Load):
             return expr.buffer.dtype
+        if isinstance(expr, Const):  # literals of different types are equal
+            return dtype_of(expr)
         found = self._types.get(expr)
         if found is None:
             found = self._types[expr] = dtype_of(expr)
