@@ -65,9 +65,10 @@ def test_two_buffers_and_all_of_them(kernel: smemreuse.Kernel) -> None:
     assert pair.may_share
     told = repr(kernel.explain())
     assert told.startswith(
-        "batched_gemm_kernel (shared.dyn), smallest arena: 32,768 bytes\npeak: 32,768 bytes live"
+        "batched_gemm_kernel (shared.dyn), smallest arena: 32,768 bytes\n"
+        "peak: all 32,768 bytes are live"
     )
-    assert "on an SM of sm_90" in str(kernel.explain(arch="sm_90"))
+    assert "blocks per SM of sm_90" in str(kernel.explain(arch="sm_90"))
     assert kernel.headroom().peak.bytes == 32_768
     with pytest.raises(smemreuse.InputError, match="give two buffers"):
         kernel.explain("As")

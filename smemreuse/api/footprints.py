@@ -59,7 +59,7 @@ class Measured:
     def explained(self) -> Iterator[str]:
         """Where most of them are live and of whom, what stops the next block, what would lower
         them; and what a block takes beside its arenas."""
-        from smemreuse.report.headroom import beyond_lines, headroom_lines
+        from smemreuse.report.headroom import ShippedHeadroom, headroom_lines
 
         arenas = 0
         merged = {plan.scope: plan for plan in self.plans}
@@ -68,10 +68,11 @@ class Measured:
             arenas += plan.arena_bytes
             how = f"policy {plan.policy}" if scope in merged else "not merged"
             yield f"{scope}: {plan.arena_bytes:,} bytes, {how}"
-            fast = plan.provenance.objective == "speed"
-            found = headroom_of(self.kernel, scope, self.arch, plan=None if fast else plan)
-            lines = [*(beyond_lines(plan, found) if fast else ()), *headroom_lines(found)]
-            yield from (line.plain for line in lines)
+            made = plan.provenance.objective
+            found = headroom_of(self.kernel, scope, self.arch, plan=plan)
+            least = headroom_of(self.kernel, scope, self.arch) if made == "speed" else found
+            both = ShippedHeadroom(found, least, made)
+            yield from (line.plain for line in headroom_lines(both))
         if self.bytes > arenas:
             yield f"beside that: {self.bytes - arenas:,} bytes of barriers, static arrays, padding"
 

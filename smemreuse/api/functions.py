@@ -82,11 +82,11 @@ def headroom(kernel: ir.Kernel, scope: str | None = None, arch: str | None = Non
 
 def described(kernel: ir.Kernel, arch: str | None = None) -> str:
     """What `smemreuse explain` has on top, of every shared scope."""
-    from smemreuse.report.headroom import headroom_lines
+    from smemreuse.report.headroom import ShippedHeadroom, headroom_lines
 
     lines = []
     for scope in kernel.shared_scopes():
         found = headroom(kernel, scope, arch)
         lines.append(f"{kernel.name} ({scope}), smallest arena: {found.arena_bytes:,} bytes")
-        lines += [line.plain for line in headroom_lines(found)]
+        lines += [line.plain for line in headroom_lines(ShippedHeadroom(found, found))]
     return "\n".join(lines) or f"{kernel.name} has no shared buffers"

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import click
 
 from smemreuse.commands.options import worksheet_arch_option
-from smemreuse.commands.output import Target, emit_answer, format_option, target_options
+from smemreuse.commands.output import (
+    Target,
+    emit_answer,
+    emit_next,
+    format_option,
+    target_options,
+)
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
+from smemreuse.report.next_steps import after_advise
 from smemreuse.results.advice import Advice
 from smemreuse.targets.architectures import DEFAULT_ARCH, Architecture, architecture
 from smemreuse.targets.cards import Card, card_for
@@ -28,6 +35,7 @@ from smemreuse.worksheet import advise as advise_problem
 from smemreuse.worksheet.elements import SIZES
 
 TOP = 10
+DTYPE = "float16"
 
 
 class Size(click.IntRange):
@@ -83,7 +91,7 @@ def _problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--dtype",
     type=click.Choice(list(SIZES)),
-    default="float16",
+    default=DTYPE,
     show_default=True,
     help="Type of the operands; sums have 32 bits.",
 )
@@ -136,8 +144,30 @@ def advise(
         target.write(roofline_page(found, top))
     if target.output != "-":
         _emit(found, top, output_format)
+    if output_format == "table":
+        words = _words(given, {"--arch": arch.name if arch else None, "--card": card_name}, dtype)
+        page = None if target.output == "-" else target.output
+        step = after_advise(words, page, fits=found.best is not None)
+        emit_next(step, aside=target.output == "-")
     if found.best is None:
         sys.exit(1)
+
+
+def _words(
+    given: Mapping[str, Any], valued: Mapping[str, str | None], dtype: str
+) -> Iterator[object]:
+    """The problem and the card as they were given on the command line."""
+    for name, value in given.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        elif value is not None:
+            yield from (option, *(value if isinstance(value, tuple) else (value,)))
+    for option, text in valued.items():
+        if text is not None:
+            yield from (option, text)
+    if dtype != DTYPE:
+        yield from ("--dtype", dtype)
 
 
 def _problem(given: Mapping[str, Any]) -> Workload:

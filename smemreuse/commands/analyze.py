@@ -9,12 +9,13 @@ from rich.console import RenderableType
 
 from smemreuse.commands.inputs import note_if_empty
 from smemreuse.commands.options import policy_option
-from smemreuse.commands.output import emit_answer, format_option
+from smemreuse.commands.output import emit_answer, emit_next, format_option
 from smemreuse.commands.subjects import read_subjects
 from smemreuse.commands.verb import Verb
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import sequence_of
 from smemreuse.report.data import analyze_entry
+from smemreuse.report.next_steps import after_analyze
 from smemreuse.report.tables import analyze_table, console
 from smemreuse.report.terminal import drawn_lifetimes
 
@@ -44,3 +45,5 @@ def analyze(file: str, policy: str, output_format: str) -> None:
 
     entries = (analyze_entry(*row) for row in rows)
     emit_answer(output_format, "analyze", tables(), {"kernels": entries})
+    if output_format == "table":
+        emit_next(after_analyze(file, any(one.has_buffers for one in found), policy))

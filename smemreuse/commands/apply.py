@@ -8,7 +8,7 @@ import click
 
 from smemreuse.audit import BarrierStage
 from smemreuse.commands.options import Planning, barriers_option, mend_option, planning_options
-from smemreuse.commands.output import Target, target_options
+from smemreuse.commands.output import Target, emit_next, say_folded, target_options
 from smemreuse.commands.subjects import note_declared
 from smemreuse.commands.verb import Verb
 from smemreuse.compilers.text.reader import Dump, read_dump
@@ -16,6 +16,7 @@ from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import Chosen, choose_for
+from smemreuse.report.next_step import after_apply
 from smemreuse.results.plan import Plan
 
 
@@ -79,6 +80,8 @@ def apply(
     target.write(merged.source)
     for line in merged.summary or ("nothing to merge: no scope has two buffers",):
         click.echo(line, err=True)
+    output = str(target.output)
+    emit_next(after_apply(file, output, bool(merged.summary)), aside=output == "-")
 
 
 def _mended(dump: Dump, barriers: BarrierStage) -> Dump:
@@ -88,8 +91,7 @@ def _mended(dump: Dump, barriers: BarrierStage) -> Dump:
 
     found = mend_text(dump, barriers)
     for mending in found.mendings:
-        for line in mending_lines(mending):
-            click.echo(line, err=True)
+        say_folded(mending_lines(mending))
     return found.dump
 
 
@@ -103,6 +105,5 @@ def _trimmed(dump: Dump, barriers: BarrierStage, chosen: Callable[[Kernel, str],
 
     found = trim_text(dump, plans, barriers)
     for trimming in found.trimmings:
-        for line in trimming.sentences:
-            click.echo(line, err=True)
+        say_folded(trimming.sentences)
     return found.dump

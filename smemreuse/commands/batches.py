@@ -22,10 +22,19 @@ from smemreuse.commands.inputs import (
     note_if_empty,
 )
 from smemreuse.commands.kept import KeptResults, key_of
-from smemreuse.commands.verb import Decorator, end_with_finding, grouped, internal_errors, say
+from smemreuse.commands.output import emit_next
+from smemreuse.commands.verb import (
+    FINDING,
+    Decorator,
+    grouped,
+    internal_errors,
+    say,
+    say_finding,
+)
 from smemreuse.errors import BackendError, InputError, SmemReuseError, printable
 from smemreuse.extras import needing
 from smemreuse.progress import track
+from smemreuse.report.next_step import NextStep
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -140,13 +149,20 @@ class Batch:
         note_if_empty(found, self.files)
         return found
 
-    def end(self, reasons: Sequence[str] = ()) -> None:
+    def end(
+        self, reasons: Sequence[str] = (), step: NextStep | None = None, *, aside: bool = False
+    ) -> None:
         """Ends the process where something could not be read, which has been said of each file, or
-        for the `reasons` of a finding, which are said."""
+        for the `reasons` of a finding, which are said. People are told the next `step`, on standard
+        error if `aside`."""
+        if reasons and self.whole:
+            say_finding(reasons)
+        if step is not None and self.output_format == "table":
+            emit_next(step, aside=aside)
         if not self.whole:
             sys.exit(InputError.exit_code)
         if reasons:
-            end_with_finding(reasons)
+            sys.exit(FINDING)
 
 
 def batch_options(*more: Decorator, findings: bool = True) -> Decorator:

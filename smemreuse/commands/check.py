@@ -38,6 +38,7 @@ from smemreuse.report.audits import (
 )
 from smemreuse.report.comparisons import PLAN_RULES
 from smemreuse.report.data import Subject
+from smemreuse.report.next_steps import after_check
 from smemreuse.report.regressions import (
     baseline_lines,
     change_words,
@@ -124,7 +125,14 @@ def check(
         ),
         PLAN_RULES,
     )
-    batch.end(gate.failures(rows, missing))
+    step = after_check(
+        gate.failed(rows),
+        batch.files,
+        bool(missing),
+        plan_file,
+        () if barriers == BarrierStage.AUTO.value else ("--barriers", barriers),
+    )
+    batch.end(gate.failures(rows, missing), step)
 
 
 @dataclass(frozen=True)
@@ -146,6 +154,15 @@ class _Gate:
             return None
         return {UNSOUND: Failure.UNSOUND, UNPROVED: Failure.UNPROVED}.get(found)
 
+    def failed(self, rows: Sequence[Checked]) -> dict[Failure, list[Checked]]:
+        """The rows that fail, by why they do."""
+        found: dict[Failure, list[Checked]] = {}
+        for row in rows:
+            failure = self.failure(row)
+            if failure is not None:
+                found.setdefault(failure, []).append(row)
+        return found
+
     def fails(self, row: Checked) -> bool:
         return self.failure(row) is not None
 
@@ -153,7 +170,7 @@ class _Gate:
         """Why the exit code is 1, a clause for each reason; none where it is 0."""
         if not rows and not missing:
             return ["there is no device kernel to check"]
-        found = Counter(failure for row in rows if (failure := self.failure(row)) is not None)
+        found = Counter({failure: len(those) for failure, those in self.failed(rows).items()})
         found[Failure.BARE] = len(self.bare)
         found[Failure.MISSING] = len(missing)
         return [one.counted(found[one]) for one in Failure if found[one]]

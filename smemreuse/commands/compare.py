@@ -18,23 +18,30 @@ from smemreuse.commands.options import Planning, planning_options
 from smemreuse.commands.output import emit_answer
 from smemreuse.commands.subjects import declared_remarks, subjects_of, unused_remarks
 from smemreuse.commands.verb import Verb
-from smemreuse.explainer.plans import hoped_for, judged_plans, side_by_side
+from smemreuse.explainer.plans import (
+    compiler_of,
+    default_layout,
+    hoped_for,
+    judged_plans,
+    side_by_side,
+)
 from smemreuse.explainer.timeline import timeline_of
+from smemreuse.report.comparison_legends import compare_legend, kernels_legend
 from smemreuse.report.comparisons import (
     PLAN_RULES,
     SORTS,
-    compare_legend,
     compare_table,
     comparison,
     comparison_findings,
     hoped_lines,
-    kernels_legend,
     kernels_table,
     summary_lines,
     titles_of,
     worst_lines,
 )
 from smemreuse.report.data import Data, Subject, compare_entry
+from smemreuse.report.next_step import NextStep
+from smemreuse.report.next_steps import after_compare, after_regression
 from smemreuse.report.regressions import (
     baseline_data,
     baseline_lines,
@@ -128,7 +135,17 @@ def compare(
         PLAN_RULES,
     )
     none = before is not None and not rows
-    batch.end(since_baseline_failures(_changes(rows), missing, none=none))
+    failures = since_baseline_failures(_changes(rows), missing, none=none)
+    batch.end(failures, _next(rows, batch, planning, baseline if failures else None))
+
+
+def _next(rows: Sequence[Row], batch: Batch, planning: Planning, baseline: str | None) -> NextStep:
+    """What to do next; `baseline` is one than which something is worse."""
+    packing = planning.words("packer", "objective", "arch")
+    if baseline is not None:
+        return after_regression(baseline, batch.files, packing)
+    options = {"explain": planning.words("objective", "arch"), "apply": packing}
+    return after_compare([row.comparison for row in rows], options)
 
 
 def _compared(
@@ -144,7 +161,8 @@ def _compared(
         made = (each.kernel, each.scope, planning.packer, planning.objective, arch)
         judged, hoped = [*judged_plans(*made).values()], hoped_for(*made)
         unshared = side_by_side(each.kernel, each.scope).arena_bytes
-        compared = comparison(each, unshared, judged, hoped, arch)
+        own = (compiler_of(each.kernel), default_layout(each.kernel, each.scope))
+        compared = comparison(each, unshared, judged, hoped, arch, default=own)
         entry = compare_entry(each, judged, hoped, arch) if json else None
         rows.append(Row(compared, entry, (each, judged) if drawn else None))
     return rows, [
@@ -212,4 +230,4 @@ def _many(
     elif compared:
         last = [change_words(one.change) for one in compared if one.change is not None]
         yield kernels_table(out, compared, [names[id(one)] for one in compared], last)
-        yield from kernels_legend(compared)
+        yield from kernels_legend(out, compared)

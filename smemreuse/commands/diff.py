@@ -13,10 +13,17 @@ from rich.text import Text
 from smemreuse.commands.batches import of_each
 from smemreuse.commands.inputs import STDIN, Source, find_inputs
 from smemreuse.commands.options import Planning, planning_options
-from smemreuse.commands.output import Target, emit_answer, format_option, target_options, wrote
+from smemreuse.commands.output import (
+    Target,
+    emit_answer,
+    emit_next,
+    format_option,
+    target_options,
+    wrote,
+)
 from smemreuse.commands.resultfile import is_result, read_layouts
 from smemreuse.commands.subjects import subjects_of
-from smemreuse.commands.verb import Verb, end_with_finding, internal_errors, say
+from smemreuse.commands.verb import FINDING, Verb, internal_errors, say, say_finding
 from smemreuse.errors import InputError, SmemReuseError
 from smemreuse.explainer.difference import difference_of
 from smemreuse.explainer.layouts import layout_of
@@ -27,14 +34,18 @@ from smemreuse.progress import track
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.difference import (
     BLOCKS,
-    ORDER,
+    BLOCKS_ONLY,
+    LEGEND,
     UNTOLD,
     difference_entry,
     difference_lines,
+    effects_of,
     growth_clauses,
+    in_order,
     only_line,
     side_data,
 )
+from smemreuse.report.next_steps import after_diff
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.titles import counted, titles
 from smemreuse.results.difference import CauseKind, Difference, NamedLayout
@@ -86,10 +97,16 @@ def diff(
         size = target.write(_page(found, before, after, planning.arch))
         click.echo(wrote(page, len(found), size), err=True)
     reasons = [] if allow_growth else growth_clauses(found, untold=matched.may_hide_growth)
-    if not (before.whole and after.whole and whole):
+    read_all = before.whole and after.whole and whole
+    if reasons and read_all:
+        say_finding([*reasons, "--allow-growth lets it pass"])
+    if output_format == "table":
+        dumps = (old, new) if before.are_dumps and after.are_dumps else None
+        emit_next(after_diff(in_order(found), matched.may_hide_growth, dumps))
+    if not read_all:
         sys.exit(InputError.exit_code)  # which has been said of each file
     if reasons:
-        end_with_finding([*reasons, "--allow-growth lets it pass"])
+        sys.exit(FINDING)
 
 
 @dataclass(frozen=True)
@@ -99,6 +116,7 @@ class _Side:
     layouts: list[NamedLayout]
     plans: list[tuple[Subject, Plan]]
     whole: bool = True
+    are_dumps: bool = True
 
     @classmethod
     def read(cls, given: str, planning: Planning, drawn: bool) -> _Side:
@@ -110,7 +128,7 @@ class _Side:
         if given != STDIN and not Path(given).is_dir() and is_result(given):
             if drawn:
                 raise InputError("a result has no kernels to draw; --page needs dumps", file=given)
-            return cls(read_layouts(given, planning.policy, planning.named), [])
+            return cls(read_layouts(given, planning.policy, planning.named), [], are_dumps=False)
 
         def plans_of(
             source: Source,
@@ -168,8 +186,9 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
         f"{counted(len(found), 'kernel')} of both sides: "
         f"{grown} took more bytes, {fewer} fewer; {lost} lost a resident block"
     )
+    found = in_order(found)
     named = titles([(one.new.file, one.new.kernel, one.new.scope) for one in found])
-    for one, title in sorted(zip(found, named, strict=True), key=lambda each: -each[0].bytes):
+    for one, title in zip(found, named, strict=True):
         if one.bytes or one.causes or one.renamed or one.is_growth:
             yield from difference_lines(one, title)
     for layout in matched.vanished:
@@ -178,7 +197,9 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
         yield only_line(layout, "new")
     if matched.may_hide_growth:
         yield Text(UNTOLD)
-    if any(one.blocks is not None for one in found if one.bytes or one.causes or one.is_growth):
-        yield Text(BLOCKS, style="dim")
     if any(one.causes for one in found):
-        yield Text(f"bytes are attributed one after the other, in this order: {ORDER}", style="dim")
+        yield Text(LEGEND, style="dim")
+    if any(one.blocks is not None for one in found if one.bytes or one.causes or one.is_growth):
+        effects = (each for one in found for each in effects_of(one))
+        told = any(one.blocks is not None and one.bytes for one in effects)
+        yield Text(BLOCKS if told else BLOCKS_ONLY, style="dim")

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 
 import click
 from rich.console import RenderableType
 
 from smemreuse.commands.inputs import note_if_empty
-from smemreuse.commands.options import arch_option, objective_option
-from smemreuse.commands.output import emit_answer, format_option
+from smemreuse.commands.options import Planning, arch_option, objective_option
+from smemreuse.commands.output import emit_answer, emit_next, format_option
 from smemreuse.commands.subjects import note_unused, of_kernel, read_subjects
-from smemreuse.commands.verb import Verb
+from smemreuse.commands.verb import FINDING, Verb
 from smemreuse.errors import InputError
 from smemreuse.explainer.headroom import headroom_of
 from smemreuse.explainer.pairs import explained_pairs
-from smemreuse.explainer.plans import hoped_for, judged_plan, side_by_side
+from smemreuse.explainer.plans import (
+    compiler_of,
+    hoped_for,
+    judged_default,
+    judged_plan,
+    side_by_side,
+)
 from smemreuse.ir.kernel import unique_names
 from smemreuse.linter import grounds_of
 from smemreuse.pipeline.options import checked_options
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.data import Subject
 from smemreuse.report.explanations import explain_entry, explain_lines, explain_summary
-from smemreuse.report.headroom import headroom_data
-from smemreuse.report.tables import console
+from smemreuse.report.headroom import ShippedHeadroom, headroom_data
+from smemreuse.report.layouts import Layouts
+from smemreuse.report.next_steps import after_explain, after_pairs
+from smemreuse.report.tables import console, no_buffers
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.targets.architectures import Architecture
@@ -65,11 +76,11 @@ def explain(
     With A and B, explain gives the rule and the statements, and exit code 1 if the two must not
     share bytes or if that is not proved. With A alone, it goes through all other buffers.
 
-    Without both, it shows the plans for --objective. Of the smallest arena it then shows the
-    position where most bytes are live, and the buffers there; what stops the next resident block;
+    Without both, it names the layout that ships for --objective. Of that layout it shows the
+    position where most bytes are live, and the buffers there; what stops one more resident block;
     the cheapest changes that would take fewer bytes, and the fewest that gain a block; and which
-    buffers may share, by reason. --all lists every pair, and what keeps it apart under the
-    compilers' own rule (`outer`).
+    buffers may share, by reason. --all lists every pair, and what keeps it apart under the rule of
+    the compilers' default merges (`outer`).
     """
     objective = checked_options("dataflow", "best", objective).objective
     if show and len(buffers) != 2:
@@ -87,6 +98,30 @@ def explain(
     explained = [(subject, pairs) for subject, pairs in asked if pairs is not None]
     if buffers and not explained:
         raise _missing(file, buffers, found, kernel_name)
+    if output_format == "json":
+        _emit_json(explained, buffers, objective, arch)
+    else:
+        summaries = (
+            _Summary(each, pairs, buffers, everything, objective, arch)
+            for each, pairs in explained
+            if len(buffers) < 2
+        )
+        _emit_lines(explained, [*summaries], file, drawn=show)
+    if len(buffers) == 2 and not _may_share(explained):
+        sys.exit(FINDING)
+
+
+Explained = Sequence[tuple[Subject, Sequence[Explanation]]]
+"""Kernels and scopes with the pairs of buffers that are asked for."""
+
+
+def _may_share(explained: Explained) -> bool:
+    return all(one.may_share for _, pairs in explained for one in pairs)
+
+
+def _emit_json(
+    explained: Explained, buffers: Sequence[str], objective: str, arch: Architecture | None
+) -> None:
     entries = (
         explain_entry(each, one, grounds)
         for each, pairs in explained
@@ -102,23 +137,26 @@ def explain(
         for each, _ in explained
         if not buffers and each.has_buffers
     )
-    lines = (
-        line
-        for each, pairs in explained
-        for line in (
-            _in_full(each, pairs, drawn=show)
-            if len(buffers) == 2
-            else _summary(each, pairs, buffers, everything, objective, arch)
-        )
+    options = {"objective": objective, "arch": None if arch is None else arch.name}
+    emit_answer(
+        "json", "explain", (), {"summaries": summaries, "kernels": entries, "options": options}
     )
-    answer = {
-        "summaries": summaries,
-        "kernels": entries,
-        "options": {"objective": objective, "arch": None if arch is None else arch.name},
-    }
-    emit_answer(output_format, "explain", lines, answer)
-    if len(buffers) == 2 and not all(one.may_share for _, pairs in explained for one in pairs):
-        sys.exit(1)
+
+
+def _emit_lines(
+    explained: Explained, summaries: Sequence[_Summary], file: str, *, drawn: bool
+) -> None:
+    if summaries:
+        lines = chain.from_iterable(one.lines() for one in summaries)
+    else:
+        lines = chain.from_iterable(_in_full(*one, drawn=drawn) for one in explained)
+    emit_answer("table", "explain", lines, {})
+    whole = [one for one in summaries if one.headroom is not None]
+    if whole or not any(pairs for _, pairs in explained):
+        made = [(one.layouts, one.headroom) for one in whole if one.headroom is not None]
+        emit_next(after_explain(file, made, whole[0].options if whole else ()))
+    else:
+        emit_next(after_pairs(file, may_share=_may_share(explained)))
 
 
 def _missing(
@@ -152,23 +190,56 @@ def _in_full(
         yield from explain_lines(subject, one, _grounds(subject, pairs), drawn=drawn)
 
 
-def _summary(
-    subject: Subject,
-    pairs: Sequence[Explanation],
-    wanted: Sequence[str],
-    everything: bool,
-    objective: str,
-    arch: Architecture | None,
-) -> Iterator[RenderableType]:
-    kernel, scope = subject.kernel, subject.scope
-    judged = [
-        judged_plan(kernel, scope, policy, objective=objective, arch=arch)
-        for policy in ("outer", "dataflow")
-    ]
-    apart = side_by_side(kernel, scope)
-    grounds = _grounds(subject, pairs)
-    found = headroom_of(kernel, scope, arch) if subject.has_buffers and not wanted else None
-    hoped = None if wanted else hoped_for(kernel, scope, "best", objective, arch)
-    return explain_summary(
-        console(), subject, judged, apart, pairs, wanted, grounds, found, everything, hoped
-    )
+@dataclass(frozen=True)
+class _Summary:
+    """A whole kernel and scope, or all pairs of one of its buffers, which is `wanted` then."""
+
+    subject: Subject
+    pairs: Sequence[Explanation]
+    wanted: Sequence[str]
+    everything: bool
+    objective: str
+    arch: Architecture | None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """As another verb takes them."""
+        return Planning("best", self.objective, self.arch).words("objective", "arch")
+
+    @cached_property
+    def layouts(self) -> Layouts:
+        kernel, scope = self.subject.kernel, self.subject.scope
+        return Layouts(
+            compiler_of(kernel),
+            judged_plan(kernel, scope, objective=self.objective, arch=self.arch),
+            judged_default(kernel, scope),
+            side_by_side(kernel, scope),
+        )
+
+    @cached_property
+    def headroom(self) -> ShippedHeadroom | None:
+        """That of the layout that ships; None where one buffer is asked for, or none is there."""
+        kernel, scope = self.subject.kernel, self.subject.scope
+        if self.wanted or not self.subject.has_buffers:
+            return None
+        others = [one for one in kernel.shared_scopes() if one != scope]
+        beside = [
+            plan_kernel(kernel, one, objective=self.objective, arch=self.arch) for one in others
+        ]
+        plan, _ = self.layouts.shipped
+        shipped = headroom_of(kernel, scope, self.arch, plan=plan, beside=beside)
+        smallest = headroom_of(kernel, scope, self.arch, beside=beside)
+        return ShippedHeadroom(shipped, smallest, self.objective)
+
+    def lines(self) -> Iterator[RenderableType]:
+        if not self.subject.has_buffers:
+            yield no_buffers(self.subject.file, self.subject.kernel.name)
+            return
+        made = (self.subject.kernel, self.subject.scope, "best", self.objective, self.arch)
+        yield from explain_summary(
+            *(console(), self.subject, self.layouts, self.pairs, self.wanted),
+            grounds=_grounds(self.subject, self.pairs),
+            headroom=self.headroom,
+            everything=self.everything,
+            hoped=None if self.wanted else hoped_for(*made),
+        )

@@ -18,6 +18,7 @@ from smemreuse.explainer.headroom import within_limit
 from smemreuse.report.data import Subject
 from smemreuse.report.fit import Fit, FitStep, fit_data, fit_lines
 from smemreuse.report.headroom import place
+from smemreuse.report.next_steps import after_fit
 from smemreuse.report.titles import counted
 from smemreuse.targets.architectures import Architecture
 
@@ -51,7 +52,8 @@ def fit(batch: Batch, limit: int | None, arch: Architecture | None) -> None:
     emit_answer(batch.output_format, "fit", fit_lines(found), answer)
     large = sum(not one.fits for one in found)
     takes = "takes" if large == 1 else "take"
-    batch.end([f"{counted(large, 'kernel')} {takes} more than {wanted:,} bytes"] if large else [])
+    reasons = [f"{counted(large, 'kernel')} {takes} more than {wanted:,} bytes"] if large else []
+    batch.end(reasons, after_fit(found))
 
 
 def fits_of(source: Source, *, limit: int) -> tuple[Sequence[Fit], Sequence[str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from smemreuse.commands.options import policy_option
-from smemreuse.commands.output import Target, target_options
+from smemreuse.commands.output import Target, emit_next, target_options
 from smemreuse.commands.subjects import of_kernel, read_subjects
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
@@ -17,6 +17,7 @@ from smemreuse.explainer.pairs import Explainer
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.report.data import Subject
+from smemreuse.report.next_step import after_page, after_picture
 
 if TYPE_CHECKING:
     from smemreuse.report.graphs import Picture
@@ -73,6 +74,10 @@ def graph(
         raise InputError(f"{which} shared buffers", file=file)
     drawn = draw(kind, [picture_of(kind, subject, policy) for subject in chosen], policy)
     target.write(render(drawn, output_format, kind, policy))
+    if target.output not in (None, "-"):
+        emit_next(after_page(str(target.output)))
+    else:
+        emit_next(after_picture(file, kind), aside=True)
 
 
 def picture_of(kind: str, subject: Subject, policy: str) -> Picture:

@@ -7,6 +7,7 @@ from functools import partial
 
 import click
 from rich.console import RenderableType
+from rich.text import Text
 
 from smemreuse import plugins
 from smemreuse.audit import BarrierStage
@@ -16,7 +17,14 @@ from smemreuse.commands.baseline import read_known
 from smemreuse.commands.batches import Batch, batch_options
 from smemreuse.commands.inputs import Source, note_if_empty
 from smemreuse.commands.options import MEND_NAMES, barriers_option
-from smemreuse.commands.output import Target, emit_answer, emit_tables, target_options
+from smemreuse.commands.output import (
+    Target,
+    emit_answer,
+    emit_tables,
+    output_width,
+    say_folded,
+    target_options,
+)
 from smemreuse.commands.verb import Verb
 from smemreuse.compilers.text.reader import Dump, parse_dump, read_dump
 from smemreuse.errors import InputError
@@ -35,10 +43,17 @@ from smemreuse.report.hazards import (
     shown_lines,
 )
 from smemreuse.report.mending import mending_data, mending_lines
+from smemreuse.report.next_step import NextStep
+from smemreuse.report.next_steps import after_lint, after_shown
 from smemreuse.results.accepted import Acceptances
 from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.known_hazards import KnownKernel, known_to
 from smemreuse.results.matching import KernelName
+
+FINDINGS = "[...] names a finding, for --show, for `reproduce --finding` and in smemreuse.toml"
+
+WIDEST = 100
+"""The most characters of a line of a timeline."""
 
 FEW = 4
 """The most kernels with findings that `--only-findings` tells one by one."""
@@ -116,9 +131,9 @@ def lint(
     found = held_against(known, reports, batch, acceptances)
     if batch.whole:
         say_stale(acceptances, ((one.file, one.report.kernel) for one in found))
+    reasons = failures(found, gate, since="new" if baseline is not None else "")
     if show is not None:
-        _show(found, show, batch)
-        batch.end(failures(found, gate, since="new" if baseline is not None else ""))
+        batch.end(reasons, _show(found, show, batch))
         return
     shown = [one for one in found if one.told or one.fails(gate) or not batch.only_findings]
     if output != "-":
@@ -134,17 +149,27 @@ def lint(
             (hazard for linted in found for hazard in hazard_findings(linted, gate)),
             RULES,
         )
-    batch.end(failures(found, gate, since="new" if baseline is not None else ""))
+    step = after_lint(found, gate, output)
+    batch.end(reasons, step, aside=output == "-")
 
 
-def _show(found: Sequence[Linted], finding: str, batch: Batch) -> None:
-    """Draws the hazards that a finding names. Raises `InputError` where it names none."""
+def _show(found: Sequence[Linted], finding: str, batch: Batch) -> NextStep:
+    """Draws the hazards that a finding names, and says what to do next. Raises `InputError` where
+    it names none."""
     if batch.output_format != "table":
         raise InputError("--show draws for people: leave --format out")
-    lines = [line for one in found for line in shown_lines(one, finding)]
+    width = min(output_width(), WIDEST)
+    lines = [line for one in found for line in shown_lines(one, finding, width)]
     if not lines:
         raise InputError(f"there is no finding {finding}; lint names each in brackets")
     emit_tables(lines)
+    named = [
+        (one.file, hazard)
+        for one in found
+        for hazard, identity in one.told
+        if finding in (identity.short, identity.fingerprint)
+    ]
+    return after_shown(named[0][0], [hazard for _, hazard in named])
 
 
 def held_against(
@@ -172,8 +197,7 @@ def _mended(file: str, barriers: BarrierStage, output: str) -> tuple[Dump, list[
         raise error.located(file=file) from None
     reports = []
     for kernel, mending in zip(found.dump.kernels, found.mendings, strict=True):
-        for line in mending_lines(mending):
-            click.echo(line, err=True)
+        say_folded(mending_lines(mending))
         later = mending.before.barriers_follow
         stage = BarrierStage.LATER if later else BarrierStage.PRESENT
         reports.append(Linted(output, lint_kernel(kernel, stage), mending=mending))
@@ -210,5 +234,7 @@ def _tables(
     else:
         for linted in shown:
             yield from lint_lines(linted)
+        if any(linted.open_hazards for linted in shown):
+            yield Text(FINDINGS, style="dim")
     if batch.single:
         yield from known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import click
 
@@ -94,6 +95,19 @@ class Planning:
     @property
     def options(self) -> PlanOptions:
         return checked_options(self.policy, self.packer, self.objective, strict=self.strict)
+
+    def words(self, *names: str) -> tuple[str, ...]:
+        """Those of the options that are not the defaults, as another verb takes them; `names` are
+        those that it has."""
+        given = {
+            "policy": self.policy if self.policy != "dataflow" else None,
+            "packer": self.packer if self.packer != "best" else None,
+            "objective": self.objective if self.objective != "speed" else None,
+            "arch": None if self.arch is None else self.arch.name,
+        }
+        valued = [(f"--{name}", value) for name in names if (value := given.get(name)) is not None]
+        strict = ("--strict",) if self.strict and "strict" in names else ()
+        return (*chain.from_iterable(valued), *strict)
 
     @property
     def named(self) -> dict[str, str | None]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,11 +19,14 @@ from smemreuse._version import __version__
 from smemreuse.commands.verb import Decorator, grouped
 from smemreuse.errors import InputError, printable
 from smemreuse.report.annotations import github_lines, sarif
+from smemreuse.report.next_step import NextStep
 from smemreuse.report.titles import counted
 from smemreuse.results.findings import Finding
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+PIPED_WIDTH = 160
 
 format_option = click.option(
     "--format",
@@ -53,6 +58,37 @@ def emit_answer(
         emit_tables(tables)
     else:
         _emit_findings(verb, [*findings], rules or {}, output_format)
+
+
+def say_folded(lines: Iterable[str]) -> None:
+    """Sentences on standard error, folded at the terminal's width or what `COLUMNS` says; whole
+    where neither is known."""
+    wide = sys.stderr.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    for line in lines:
+        parts = _folded(line) if wide else [line]
+        click.echo("\n".join(parts), err=True)
+
+
+def _folded(line: str) -> list[str]:
+    return textwrap.wrap(
+        line, max(output_width(), 20), subsequent_indent="  ", break_on_hyphens=False
+    )
+
+
+def emit_next(step: NextStep, *, aside: bool = False) -> None:
+    """The last line for people: what to do next; on standard error if `aside`, where standard
+    output has what a program reads."""
+    for line in step.lines(output_width()):
+        if aside:
+            click.echo(line, err=True)
+        else:
+            emit(line + "\n")
+
+
+def output_width() -> int:
+    """Characters of a line on standard output: what `COLUMNS` says, else those of the terminal, or
+    as many as tables have that are piped."""
+    return shutil.get_terminal_size((PIPED_WIDTH, 24)).columns
 
 
 def json_text(schema: str, **content: object) -> str:

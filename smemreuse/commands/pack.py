@@ -11,12 +11,13 @@ import click
 from rich.console import Console
 
 from smemreuse.commands.csvtable import read_table, table_text
-from smemreuse.commands.output import Target, target_options
+from smemreuse.commands.output import Target, emit_next, target_options
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.planner import Problem, validate
 from smemreuse.planner.exact import Budget
 from smemreuse.planner.fit import Decision, decided, minimized
+from smemreuse.report.next_step import after_pack
 
 SECONDS = 10.0
 NODES = 10**9
@@ -68,8 +69,8 @@ def pack(
     takes the first packing that fits.
 
     The exit code is 1 if nothing fits, or if pack found neither a packing nor a proof that there is
-    none in time. It then writes the smallest packing that it found, and the last line on stderr
-    says which of the two it is.
+    none in time. It then writes the smallest packing that it found, and says on stderr which of
+    the two it is.
     """
     table = read_table(file)
     problem = Problem.from_intervals(table.sizes, table.alignments, table.intervals, table.ids)
@@ -79,6 +80,14 @@ def pack(
     validate(problem, decision.placement)
     target.write(table_text(table, decision.placement.offsets))
     click.echo(_summary(problem, decision, capacity, taken), err=True)
+    step = after_pack(
+        file,
+        fits=decision.fits,
+        smallest=decision.placement.proved,
+        capacity=capacity,
+        seconds=seconds,
+    )
+    emit_next(step, aside=target.output in (None, "-"))
     if not decision.fits:
         sys.exit(1)
 

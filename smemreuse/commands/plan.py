@@ -10,14 +10,15 @@ from rich.text import Text
 
 from smemreuse.commands.inputs import note_if_empty
 from smemreuse.commands.options import Planning, planning_options
-from smemreuse.commands.output import emit_answer, format_option
+from smemreuse.commands.output import emit_answer, emit_next, format_option
 from smemreuse.commands.subjects import note_declared, note_unused, read_subjects
 from smemreuse.commands.verb import Verb
-from smemreuse.explainer.plans import hoped_of
+from smemreuse.explainer.plans import compiler_of, hoped_of
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import planned
 from smemreuse.report.data import Subject, plan_entry
-from smemreuse.report.provenance import notes
+from smemreuse.report.next_steps import after_plan
+from smemreuse.report.provenance import notes_for_people
 from smemreuse.report.tables import console, hoped_line, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_plan
 from smemreuse.results.plan import Plan
@@ -40,6 +41,10 @@ def plan(file: str, planning: Planning, output_format: str) -> None:
     entries = (plan_entry(*made) for made in plans)
     answer = {"kernels": entries, "options": planning.named}
     emit_answer(output_format, "plan", _tables(plans), answer)
+    if output_format == "table":
+        words = planning.words("policy", "packer", "objective", "arch", "strict")
+        made = [(one.file, plan) for one, plan, _ in plans if one.has_buffers]
+        emit_next(after_plan(made, words))
 
 
 def _tables(plans: Sequence[tuple[Subject, Plan, Judged | None]]) -> Iterator[RenderableType]:
@@ -51,6 +56,6 @@ def _tables(plans: Sequence[tuple[Subject, Plan, Judged | None]]) -> Iterator[Re
         yield plan_table(out, subject, made)
         if made.offsets:
             yield drawn_plan(out, made, timeline_of(subject.kernel, subject.scope))
-        yield from map(Text, notes(made.provenance))
+        yield from map(Text, notes_for_people(made.provenance, compiler_of(subject.kernel)))
         if hoped is not None:
             yield hoped_line(subject, *hoped)

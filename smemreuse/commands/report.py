@@ -20,6 +20,7 @@ from smemreuse.explainer.overview import overview
 from smemreuse.explainer.plans import default_merge, hoped_for, judged_plans
 from smemreuse.ir.kernel import Kernel
 from smemreuse.report.data import Data, Subject
+from smemreuse.report.next_step import after_page, after_page_text
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.page import report_page, with_hazards
 from smemreuse.report.verdicts import hoped_words
@@ -68,7 +69,9 @@ def report(batch: Batch, target: Target, planning: Planning, linting: bool) -> N
     entries = [_shown(one, acceptances) for one in found]
     size = target.write(report_page(entries))
     click.echo(wrote(str(target.output), len(entries), size), err=True)
-    batch.end()
+    aside = target.output == "-"
+    step = after_page_text(batch.files) if aside else after_page(str(target.output))
+    batch.end(step=step, aside=aside)
 
 
 def _shown(entry: Entry, acceptances: Acceptances) -> Data:

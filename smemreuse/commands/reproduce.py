@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -17,16 +18,23 @@ import click
 
 from smemreuse import plugins
 from smemreuse._version import __version__
-from smemreuse.commands.output import emit_answer, force_option, format_option, json_text
+from smemreuse.commands.output import (
+    emit_answer,
+    emit_next,
+    force_option,
+    format_option,
+    json_text,
+)
 from smemreuse.commands.script import check_script, execute
 from smemreuse.commands.taking_part import CACHE, NO_CACHES
-from smemreuse.commands.verb import Verb, end_with_finding, grouped, say
+from smemreuse.commands.verb import FINDING, Verb, grouped, say, say_finding
 from smemreuse.compilers.text.reader import Dump, may_be_dump, parse_dump, read_source
 from smemreuse.errors import InputError, printable
 from smemreuse.extras import require
 from smemreuse.linter import lint
 from smemreuse.policies.attribution import POLICIES
 from smemreuse.progress import track
+from smemreuse.report.next_steps import after_reproduce
 from smemreuse.report.reproductions import (
     finding_report,
     heading,
@@ -175,8 +183,14 @@ def reproduce(
     if found:
         shown = sum(one.shown.is_shown for one in found)
         what = counted(len(found), "certain finding")
-        end_with_finding([f"{what}, of which {shown} were shown on this machine"])
-    say("no certain finding")
+        say_finding([f"{what}, {shown} of them shown on this machine"])
+    else:
+        say("no certain finding")
+    if output_format == "table":
+        scripts = [one.script and str(Path(wanted.folder) / one.script) for one in found]
+        emit_next(after_reproduce(file, scripts, ran=any(one.outcomes for one in found)))
+    if found:
+        sys.exit(FINDING)
 
 
 def _write(found: Sequence[Reproduction], folder: Path) -> None:

@@ -150,4 +150,7 @@ def _residents(entry: Mapping[str, Any], made: Mapping[str, Any]) -> Residents |
     taken = _bytes(made["arena_bytes"]) + _bytes(beside)
     arch, assumed = str(entry["arch"]), bool(entry["arch_assumed"])
     found = _bytes(blocks)
-    return Residents(arch, assumed, found, found, (), taken, None, None, None)
+    known = made.get("residents")
+    threads = known.get("threads") if isinstance(known, dict) else None
+    least = None if threads is None else _bytes(threads, least=1)
+    return Residents(arch, assumed, found, found, (), taken, None, least, None)

@@ -14,6 +14,7 @@ from smemreuse.commands.script import End, execute
 from smemreuse.commands.suite import (
     NO_GPU,
     Outputs,
+    Program,
     print_suite,
     say_exit_code,
     unhooked_failures,
@@ -87,6 +88,11 @@ def run_script(
         say(NOTHING_COMPILED)
     own = unhooked_failures(children)
     say_exit_code(end, script, own)
+    outputs.emit_next(
+        *(Program(None, script, args), settings, (one.lint for one in kernels)),
+        is_empty=not kernels and children.is_empty,
+        lacked_gpu=end.lacked_gpu,
+    )
     return end.exit_code or own.exit_code
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from smemreuse.commands.output import json_text, write_output, written_to_stdout
+from smemreuse.commands.output import emit_next, json_text, write_output, written_to_stdout
 from smemreuse.commands.script import TERMINATED, End, execute, execute_module, lacks_gpu
 from smemreuse.commands.suite_page import PageRequest, drawing_of, write_page
 from smemreuse.commands.taking_part import taking_part
@@ -14,9 +15,11 @@ from smemreuse.commands.verb import say
 from smemreuse.compilers.records import Settings
 from smemreuse.errors import printable
 from smemreuse.extras import require
+from smemreuse.report.next_steps import Ran, after_run
 from smemreuse.report.suite import suite_data, suite_lines, suite_table
 from smemreuse.report.tables import console, print_told
 from smemreuse.report.titles import counted, holding
+from smemreuse.results.hazards import LintReport
 from smemreuse.results.suite import Suite
 from smemreuse.targets.architectures import architecture
 
@@ -43,6 +46,12 @@ class Program:
     def name(self) -> str:
         return str(self.script if self.module is None else self.module)
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """As `run` takes it."""
+        first = ("-m", self.module) if self.module is not None else (str(self.script),)
+        return (*first, *self.args)
+
     def run(self) -> End:
         if self.module is not None:
             return execute_module(self.module, self.args)
@@ -56,6 +65,39 @@ class Outputs:
     json: str | None
     page: PageRequest | None
     force: bool
+
+    def emit_next(
+        self, program: Program, settings: Settings, found: Iterable[LintReport | None], **told: bool
+    ) -> None:
+        """The last line for people: what to do next; `found` are the reports on the kernels, `told`
+        as `after_run` takes it."""
+        if self.json is not None:
+            return
+        page = None if self.page is None else self.page.file
+        written = page if page is not None and Path(page).exists() else None
+        has_certain = any(
+            one.certain and one.accepted is None
+            for report in found
+            if report is not None
+            for one in report.hazards
+        )
+        ran = Ran(program.words, _words(settings), written, settings.dump)
+        emit_next(after_run(ran, has_certain=has_certain, **told))
+
+
+def _words(settings: Settings) -> tuple[str, ...]:
+    """The options that are not the defaults, as `run` takes them."""
+    usual, words = Settings(), []
+    for name in ("policy", "packer", "objective", "arch"):
+        value = getattr(settings, name)
+        if value != getattr(usual, name):
+            words += [f"--{name}", str(value)]
+    flags = {
+        "--strict": settings.strict,
+        "--fix": settings.mend,
+        "--lower-only": settings.lower_only,
+    }
+    return (*words, *(flag for flag, is_set in flags.items() if is_set))
 
 
 def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
@@ -89,6 +131,11 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
     if lacked_gpu and not settings.lower_only:
         say(NO_GPU)
     say_exit_code(end, program.name, own)
+    outputs.emit_next(
+        *(program, settings, (one.lint for one in suite.kernels)),
+        is_empty=suite.is_empty,
+        lacked_gpu=lacked_gpu and not settings.lower_only,
+    )
     return exit_code
 
 

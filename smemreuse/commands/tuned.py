@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smemreuse.commands.output import emit_answer
+from smemreuse.commands.output import emit_answer, emit_next
 from smemreuse.commands.script import check_script, execute
 from smemreuse.commands.verb import say
+from smemreuse.report.next_steps import after_ranking
 from smemreuse.report.ranking import ranking_data, ranking_lines
 from smemreuse.report.tables import console
 from smemreuse.results.ranking import Ranking
@@ -42,4 +43,6 @@ def advise_script(
         entry = {"kernels": [ranking_data(tuned, ranking)]}
         lines = ranking_lines(console(), tuned, ranking)
         emit_answer(output_format, "ranking", lines, entry)
+    if output_format == "table":
+        emit_next(after_ranking((script, *args)))
     return int(not all(ranking.ranked for _, ranking in found))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -18,6 +18,9 @@ from smemreuse.errors import InputError, InternalError, SmemReuseError
 
 DEBUG = "SMEMREUSE_DEBUG"
 """The environment variable that has tracebacks of our own faults printed, in any process."""
+
+FINDING = 1
+"""The exit code of a verb that has found something."""
 
 _FOR_USERS = (SmemReuseError, click.ClickException, click.Abort, click.exceptions.Exit)
 _FILES = ("file", "files", "script", "old")
@@ -29,11 +32,10 @@ def say(message: object) -> None:
     click.echo(f"smemreuse: {message}", err=True)
 
 
-def end_with_finding(reasons: Iterable[str]) -> NoReturn:
-    """Ends the process with exit code 1, and a line on standard error that says why: of whatever
-    format the answer is, it does not always show there."""
-    say(f"exit code 1: {'; '.join(reasons)}")
-    sys.exit(1)
+def say_finding(reasons: Iterable[str]) -> None:
+    """A line on standard error that says why the exit code is going to be 1: of whatever format the
+    answer is, it does not always show there."""
+    say(f"exit code {FINDING}: {'; '.join(reasons)}")
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -73,10 +73,19 @@ Trials = tuple[Trial, ...]
 
 
 class Changes:
-    """The changes that lower the arena of one plan, which has to be the smallest."""
+    """The changes that lower the arena of one plan, which has to be the smallest; `beside` are the
+    plans of other scopes."""
 
-    def __init__(self, kernel: Kernel, plan: Plan, explainer: Explainer, arch: Architecture | None):
+    def __init__(
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        explainer: Explainer,
+        arch: Architecture | None,
+        beside: Sequence[Plan] = (),
+    ):
         self._kernel = kernel
+        self._beside = beside
         self._plan = plan
         self._explainer = explainer
         self._arch = arch
@@ -141,8 +150,8 @@ class Changes:
         """Resident blocks if the arena had so many bytes, and threads the registers that changes
         take; None where they are not known."""
         if arena not in self._residents:
-            smaller = replace(self._plan, arena_bytes=arena)
-            self._residents[arena] = residents_of(self._kernel, [smaller], self._arch)
+            plans = [replace(self._plan, arena_bytes=arena), *self._beside]
+            self._residents[arena] = residents_of(self._kernel, plans, self._arch)
         found = self._residents[arena]
         taken = self._registers_with(steps)
         if found is None or found.threads is None or taken is None:

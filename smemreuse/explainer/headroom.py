@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from smemreuse.explainer.changes import Changes, Trials
@@ -29,8 +29,10 @@ def headroom_of(
     arch: Architecture | None = None,
     *,
     plan: Plan | None = None,
+    beside: Sequence[Plan] = (),
 ) -> Headroom:
-    """Of `plan`, by default the smallest that is proved.
+    """Of `plan`, by default the smallest that is proved; `beside` are those of other scopes, whose
+    buffers lie side by side without one.
 
     `arch` is by default what the kernel's target says. The changes are those of the smallest plan;
     for one made otherwise there are none.
@@ -38,8 +40,8 @@ def headroom_of(
     explainer = explainer_of(kernel, scope)
     plan = plan or plan_kernel(kernel, scope, objective="bytes")
     peak, step, live = _at_the_peak(kernel, scope, plan)
-    residents = residents_of(kernel, [plan], arch)
-    changes = Changes(kernel, plan, explainer, arch)
+    residents = residents_of(kernel, [plan, *beside], arch)
+    changes = Changes(kernel, plan, explainer, arch, beside)
     return Headroom(
         plan.arena_bytes,
         peak,

@@ -62,6 +62,26 @@ def default_merge(kernel: Kernel, scope: str) -> tuple[str, Plan] | None:
     return f"{merge.compiler}'s default", plan
 
 
+def default_layout(kernel: Kernel, scope: str) -> Plan | None:
+    """What a kernel's compiler makes of a scope by default: as `default_merge`, and static shared
+    memory as it is. None where it does not compile the kernel."""
+    found = default_merge(kernel, scope)
+    if found is not None:
+        return found[1]
+    return None if scope == DYNAMIC_SCOPE else side_by_side(kernel, scope)
+
+
+def compiler_of(kernel: Kernel) -> str:
+    """The compiler of a kernel, by its name for people."""
+    return merge_of(kernel).compiler
+
+
+def judged_default(kernel: Kernel, scope: str) -> Judged | None:
+    """What the default merge of a kernel's compiler makes, as `default_merge` has it, judged."""
+    found = default_merge(kernel, scope)
+    return None if found is None else (found[1], judge(kernel, found[1]))
+
+
 def side_by_side(kernel: Kernel, scope: str) -> Plan:
     """The plan that shares nothing, of the buffers that are used."""
     return plan_kernel(kernel, scope, policy="outer", objective="none")

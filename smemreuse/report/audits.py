@@ -28,6 +28,7 @@ NOTHING_TO_AUDIT = (
     "after the merge"
 )
 
+NOT_MERGED = "no buffers are merged here, so there is no layout to audit (side by side they are"
 MAX_BARE = 5
 """Files without a plan that are named."""
 
@@ -39,7 +40,7 @@ class Failure(Enum):
     UNPROVED = "{plans} unproved (--allow-unproved lets that pass)"
     WORSE = "{kernels} worse than in the baseline"
     MISSING = "{kernels} of the baseline missing"
-    BARE = f"{{files}} without a plan ({NOTHING_TO_AUDIT})"
+    BARE = "{files} without a plan: nothing is merged, and --plan is not given"
 
     def counted(self, number: int) -> str:
         """The clause for so many."""
@@ -89,7 +90,7 @@ def check_lines(row: Checked, *, drawn: bool = False) -> Iterator[Text]:
     if audit.source is PlanSource.NOT_PLANNED:
         yield verdict.append(f": {where}, {audit.source}", style="default")
     elif audit.source is PlanSource.NOTHING_MERGED:
-        yield Text(f"{where}, {NOTHING_TO_AUDIT}; with nothing shared it is ").append(verdict)
+        yield Text(f"{where}: {NOT_MERGED} ").append(verdict).append(")")
     else:
         what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
         yield verdict.append(f": {where}, {what}", style="default")
@@ -97,7 +98,7 @@ def check_lines(row: Checked, *, drawn: bool = False) -> Iterator[Text]:
     if row.accepted is not None:
         yield Text(f"  accepted: {printable(row.accepted.reason)} ({row.accepted.source})")
     elif row.identity is not None:
-        yield Text(f"  finding [{row.identity.short}]", style="dim")
+        yield Text(f"  [{row.identity.short}] names it in smemreuse.toml", style="dim")
     yield from grounds_lines(row.grounds, audit.verdict.assumptions)
 
 

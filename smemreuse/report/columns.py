@@ -60,8 +60,24 @@ def number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-BY_REGISTERS = "blocks on an SM, `a of b`: shared memory and threads allow b, registers a"
-"""The legend of `blocks_text`, for tables in which registers stop a block."""
+def percent_text(value: int, base: int) -> str:
+    """How far a value is from another, in percent of that; `-` where that is 0."""
+    if not base:
+        return "-"
+    return f"{100 * (value - base) / base:+.1f} %" if value != base else "0 %"
+
+
+BLOCKS = "blocks per SM"
+"""The heading of `blocks_text`."""
+
+
+def by_registers(resident: int, by_memory: int, words: str) -> str:
+    """The legend of `blocks_text` by an example of the table in which registers stop some; `words`
+    are on the registers."""
+    return (
+        f"{BLOCKS}: resident at once; in `{resident} of {by_memory}` shared memory and threads "
+        f"allow {by_memory}, and registers {resident} ({words})."
+    )
 
 
 def registers_stop(resident: int | None, by_memory: int | None) -> bool:
@@ -79,13 +95,8 @@ class FittingTable(Table):
     """Columns are headings and their kinds, cells are `Text`; ASCII if `out` is no terminal."""
 
     def __init__(self, out: Console, title: str, *columns: tuple[str, str]):
-        above = Text(title) if title and out.is_terminal else None
-        super().__init__(
-            title=Text(title) if title and above is None else None,
-            title_justify="left",
-            box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII,
-        )
-        self._above = above  # the table, and so not folded to its width
+        super().__init__(box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII)
+        self._above = Text(title) if title else None  # the table, and so not folded to its width
         self._least = [_LEAST.get(kind) for _, kind in columns]
         for heading, kind in columns:
             self.add_column(
@@ -118,8 +129,6 @@ class FittingTable(Table):
         if self.fits(console):
             yield from super().__rich_console__(console, options)
         else:
-            if self.title is not None:
-                yield self.title
             yield from self._paragraphs(console.width)
 
     def _paragraphs(self, width: int) -> Iterator[RenderableType]:

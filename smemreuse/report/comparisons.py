@@ -13,7 +13,7 @@ from rich.text import Text
 
 from smemreuse.errors import printable
 from smemreuse.report.columns import (
-    BY_REGISTERS,
+    BLOCKS,
     NAME,
     NUMBER,
     TEXT,
@@ -21,15 +21,16 @@ from smemreuse.report.columns import (
     Col,
     blocks_text,
     number,
-    registers_stop,
+    percent_text,
     table_of,
 )
+from smemreuse.report.comparison_legends import DEFAULT
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
 from smemreuse.report.residents import PlanBlocks
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import hoped_words, kind_text, tally
-from smemreuse.results.comparison import STOCK, Comparison, Concern, PolicyResult
+from smemreuse.results.comparison import Comparison, Concern, PolicyResult
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged, Verdict, VerdictKind
@@ -42,13 +43,17 @@ def comparison(
     judged: Sequence[Judged],
     hoped: Judged | None = None,
     arch: Architecture | None = None,
+    default: tuple[str, Plan | None] = ("", None),
 ) -> Comparison:
     """The record of one kernel and scope under each policy, without the kernel itself.
+
+    `default` are the compiler and the layout that it makes by itself, None where it makes none.
 
     Blocks per SM and the limit of a block are for `arch`, by default what the kernel says that it
     is for.
     """
     known, assumed = architecture_for(subject.kernel, arch)
+    compiler, plan = default
     buffers = subject.kernel.allocations(subject.scope)
     return Comparison(
         file=subject.file,
@@ -58,10 +63,15 @@ def comparison(
         buffers=len(buffers),
         side_by_side_bytes=side_by_side_bytes,
         limit=f"at most {known.per_block:,} on {known.name}" + (" (assumed)" if assumed else ""),
-        policies={plan.policy: _result(subject, plan, verdict, known) for plan, verdict in judged},
+        policies={one.policy: _result(subject, one, verdict, known) for one, verdict in judged},
         hoped=None if hoped is None else hoped_words(*hoped),
         hoped_bytes=None if hoped is None else hoped[0].arena_bytes,
         arch=known.name,
+        compiler=compiler,
+        default_bytes=None if plan is None else plan.arena_bytes,
+        default_blocks=None
+        if plan is None
+        else PlanBlocks.of(subject.kernel, plan, known).resident,
     )
 
 
@@ -144,6 +154,9 @@ _VERDICTS = {VerdictKind.UNSOUND: 0, VerdictKind.UNPROVED: 1, VerdictKind.SOUND:
 SORTS: Mapping[str, Callable[[Comparison], tuple[object, ...]]] = {
     "kernel": lambda row: (row.kernel, row.file),
     "side-by-side": lambda row: (-row.side_by_side_bytes,),
+    "default": lambda row: (-(row.default_bytes or 0),),
+    "ships": lambda row: (-row.applied.arena_bytes,),
+    "change": lambda row: (-row.saved_bytes / (row.usual_bytes or 1),),
     "outer": lambda row: (-row.stock.arena_bytes,),
     "dataflow": lambda row: (-row.applied.arena_bytes,),
     "bound": lambda row: (-row.applied.lower_bound_bytes,),
@@ -172,48 +185,15 @@ def kernels_table(
         zip(rows, titles, more or titles, strict=True),
         Col("kernel", NAME, lambda one: one[1]),
         Col("side by side", NUMBER, lambda one: number(one[0].side_by_side_bytes), out.width > 119),
-        Col("outer", NUMBER, lambda one: one[0].stock.arena_text),
-        Col("dataflow", NUMBER, lambda one: one[0].applied.arena_text),
-        Col("bound", NUMBER, lambda one: number(one[0].applied.lower_bound_bytes), out.width > 89),
-        Col("gap", NUMBER, lambda one: one[0].applied.gap),
-        Col("blocks", NUMBER, lambda one: _blocks(one[0].applied)),
+        Col("default", NUMBER, lambda one: number(one[0].default_bytes)),
+        Col("ships", NUMBER, lambda one: one[0].applied.arena_text),
+        Col("change", NUMBER, lambda one: _change(one[0])),
+        Col("lower bound", NUMBER, lambda one: _bound(one[0].applied), out.width > 99),
+        Col("above bound", NUMBER, lambda one: above_text(one[0].applied), out.width > 99),
+        Col(BLOCKS, NUMBER, lambda one: _blocks(one[0].applied)),
         Col("verdict", WORD, lambda one: kind_text(one[0].applied.verdict)),
         Col("baseline", TEXT, lambda one: one[2], bool(more)),
     )
-
-
-def _objective_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
-    if any(one.applied.objective == "speed" for one in compared):
-        yield Text(
-            "Planned for speed: buffers share bytes where that gains a resident block or L1. "
-            "`--objective bytes` plans the smallest arena.",
-            style="dim",
-        )
-
-
-def kernels_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
-    """What the headings of `kernels_table` mean, and what the plans are for."""
-    yield Text(
-        "outer: the rule of today's compilers. dataflow: the plan that smemreuse proves and "
-        "applies. bound: no plan of dataflow takes fewer bytes. gap: dataflow / bound.",
-        style="dim",
-    )
-    yield from _objective_legend(compared)
-
-
-def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
-    """What the headings and the policies of `compare_table` mean, and what the plans are for."""
-    yield Text(
-        "outer: the rule of today's compilers. inner: a finer variant, not safe by itself. "
-        "dataflow: the plan that smemreuse proves and applies.",
-        style="dim",
-    )
-    yield Text(
-        "lower bound: no plan of that policy takes fewer bytes. gap: arena / lower bound. "
-        "smallest: whether it is proved that no arena of that policy is smaller.",
-        style="dim",
-    )
-    yield from _objective_legend(compared)
 
 
 _Line = tuple[Comparison, PolicyResult, bool]
@@ -223,14 +203,15 @@ _KERNEL: Sequence[Col[_Line]] = (
     Col("kernel", NAME, lambda one: f"{_file(one[0])}\n{one[0].kernel}" if one[2] else ""),
     Col("scope", WORD, lambda one: one[0].scope if one[2] else ""),
     Col("side by side", NUMBER, lambda one: number(one[0].side_by_side_bytes) if one[2] else ""),
+    Col(DEFAULT, NUMBER, lambda one: number(one[0].default_bytes) if one[2] else ""),
 )
 _POLICY: Sequence[Col[_Line]] = (
     Col("policy", WORD, lambda one: one[1].policy),
     Col("arena", NUMBER, lambda one: one[1].arena_text),
     Col("lower bound", NUMBER, lambda one: number(one[1].lower_bound_bytes)),
-    Col("gap", NUMBER, lambda one: one[1].gap),
-    Col("smallest", WORD, lambda one: "yes" if one[1].optimal else "no"),
-    Col("blocks", NUMBER, lambda one: _blocks(one[1])),
+    Col("above bound", NUMBER, lambda one: above_text(one[1])),
+    Col("proved smallest", WORD, lambda one: "yes" if one[1].optimal else "no"),
+    Col(BLOCKS, NUMBER, lambda one: _blocks(one[1])),
     Col("verdict", WORD, lambda one: _verdict_cell(one[1])),
 )
 
@@ -248,7 +229,11 @@ def compare_table(out: Console, rows: Sequence[Comparison]) -> RenderableType:
         table.rows[end - 1].end_section = True
     if table.fits(out):
         return table
-    names = (f"{_where(row)}, {row.side_by_side_bytes:,} side by side" for row in rows)
+    names = (
+        f"{_where(row)}: {row.side_by_side_bytes:,} side by side, "
+        f"{number(row.default_bytes)} by {row.compiler or 'the compiler'}'s {DEFAULT}"
+        for row in rows
+    )
     apart = (table_of(out, name, one, *_POLICY) for name, one in zip(names, lines, strict=True))
     return Group(Text(title), *apart)
 
@@ -259,17 +244,25 @@ def _lines(row: Comparison) -> list[_Line]:
 
 def _limits(rows: Sequence[Comparison]) -> str:
     limits = dict.fromkeys(row.limit for row in rows)
-    title = f"Shared memory of each block, in bytes; {', '.join(limits)}"
-    results = [one for row in rows for one in row.policies.values()]
-    if not any(registers_stop(one.resident, one.blocks) for one in results):
-        return title
-    known = {one.registers.words for one in results if one.registers}
-    told = known.pop() if len(known) == 1 else "estimated before ptxas"
-    return f"{title}; {BY_REGISTERS} ({told})"
+    return f"Shared memory of each block, in bytes; {', '.join(limits)}"
 
 
 def _blocks(result: PolicyResult) -> str:
     return blocks_text(result.resident, result.blocks)
+
+
+def _bound(result: PolicyResult) -> str:
+    return number(result.lower_bound_bytes)
+
+
+def _change(row: Comparison) -> str:
+    """How far what ships is from the default merge, in percent of that."""
+    return percent_text(row.applied.arena_bytes, row.default_bytes or 0)
+
+
+def above_text(result: PolicyResult) -> str:
+    """The packing gap: bytes beyond the lower bound, in percent of it."""
+    return percent_text(result.arena_bytes, result.lower_bound_bytes)
 
 
 def _where(row: Comparison) -> str:
@@ -287,7 +280,7 @@ def _verdict_cell(result: PolicyResult) -> Text:
 
 def hoped_lines(rows: Sequence[Comparison]) -> list[Text]:
     """What smaller plans than those of `dataflow` would take, and why they are not proved."""
-    return [Text(f"{_where(row)} {row.hoped}") for row in rows if row.hoped]
+    return [Text(f"{_where(row)}: {row.hoped}") for row in rows if row.hoped]
 
 
 # Of many kernels: totals, and the worst ----------------------------------------------------------
@@ -305,7 +298,7 @@ def summary_lines(rows: Sequence[Comparison]) -> Iterator[Text]:
     more = f", {without:,} without" if without else ""
     kernels = counted(len(held), "kernel")
     files = counted(len({row.file for row in rows}), "file")
-    sums = f"; sums of bytes, and their difference from {STOCK}:" if held else ""
+    sums = f"; bytes of all, and their difference in % of the {DEFAULT}:" if held else ""
     yield Text(f"{files}: {kernels} with shared memory{more}{sums}", style="bold")
     if held:
         yield from _totals(held)
@@ -313,16 +306,16 @@ def summary_lines(rows: Sequence[Comparison]) -> Iterator[Text]:
 
 
 def _totals(rows: Sequence[Comparison]) -> Iterator[Text]:
-    """The sums of bytes one above the other, how they differ from outer's, and the verdicts."""
+    """The sums of bytes one above the other, their differences from the default's, and verdicts."""
     policies = [one for one in rows[0].policies if all(one in row.policies for row in rows)]
-    sums = {"side by side": sum(row.side_by_side_bytes for row in rows)}
+    usual = sum(row.usual_bytes for row in rows)
+    sums = {"side by side": sum(row.side_by_side_bytes for row in rows), DEFAULT: usual}
     sums |= {one: sum(row.policies[one].arena_bytes for row in rows) for one in policies}
     sums["lower bound"] = sum(row.applied.lower_bound_bytes for row in rows)
-    stock = sum(row.stock.arena_bytes for row in rows)
     width = max(len(f"{value:,}") for value in sums.values())
     for name, value in sums.items():
-        change = f"{100 * (value - stock) / stock:+.1f} %" if stock and name != STOCK else ""
-        line = Text(f"  {name:<12}  {value:>{width},} bytes  {change:>8}")
+        change = percent_text(value, usual) if usual and name != DEFAULT else ""
+        line = Text(f"  {name:<13}  {value:>{width},} bytes  {change:>8}")
         if name in policies:
             verdicts = Counter(row.policies[name].verdict for row in rows)
             line.append("  ").append_text(tally(verdicts, _ORDER, kind_text))
@@ -334,13 +327,15 @@ def _changes(rows: Sequence[Comparison]) -> Text:
     """What `dataflow` changes of what compilers do by default."""
     smaller = [row.saved_bytes for row in rows if row.saved_bytes > 0]
     larger = [-row.saved_bytes for row in rows if row.saved_bytes < 0]
-    more = sum((row.applied.resident or 0) > (row.stock.resident or 0) for row in rows)
+    more = sum(row.gains_block for row in rows)
     fitting = sum(row.applied.fits is True and row.stock.fits is False for row in rows)
     parts = [f"{len(smaller):,} smaller by {sum(smaller):,} bytes"] if smaller else []
     parts += [f"{len(larger):,} larger by {sum(larger):,}"] if larger else []
     parts += [f"{more:,} with more blocks per SM"] if more else []
     parts += [f"{fitting:,} that did not fit"] if fitting else []
-    return Text(f"dataflow against outer: {', '.join(parts) or 'nothing changes'}")
+    return Text(
+        f"what ships (dataflow) against the {DEFAULT}: {', '.join(parts) or 'as many bytes'}"
+    )
 
 
 def worst_lines(rows: Sequence[Comparison], titles: Sequence[str], width: int) -> Iterator[Text]:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.text import Text
 
 from smemreuse.report.data import Data
 from smemreuse.report.titles import counted, holding
-from smemreuse.results.difference import CauseKind, Difference, NamedLayout
+from smemreuse.results.difference import CauseKind, Difference, DifferenceCause, NamedLayout
 from smemreuse.results.serialized import picked
+from smemreuse.targets.architectures import architecture
 
 ORDER = ", ".join(kind.value for kind in CauseKind)
 """The order in which bytes are attributed."""
 
-BLOCKS = "blocks per SM are counted by shared memory and threads alone, without registers"
-"""What the blocks of `heading` go by."""
+LEGEND = (
+    "bytes of the causes add up to the difference: the changes are made one after the other, in "
+    f"this order: {ORDER}"
+)
+BLOCKS = (
+    "blocks per SM: by shared memory and threads, without registers; of a cause, what the new "
+    "kernel gains (+) or loses (-) by it"
+)
+"""What the blocks of `heading` and of causes are; said where a cause has any."""
+BLOCKS_ONLY = "blocks per SM: by shared memory and threads, without registers"
 
 
 UNTOLD = (
@@ -38,19 +48,60 @@ def growth_clauses(found: Sequence[Difference], *, untold: bool) -> list[str]:
     return holding(clauses)
 
 
+@dataclass(frozen=True)
+class CauseEffect:
+    """A cause and what it does to the new kernel: its bytes, and the resident blocks per SM that
+    it adds (fewer than none where it takes some away), None where they are not known."""
+
+    cause: DifferenceCause
+    blocks: int | None
+
+    @property
+    def bytes(self) -> int:
+        return self.cause.bytes
+
+
+def effects_of(found: Difference) -> list[CauseEffect]:
+    """The causes of one kernel's difference, those first that did most to make it what it is: by
+    resident blocks, then by bytes; those that did the opposite come last."""
+    effects = [CauseEffect(one, _blocks_by(one, found.new)) for one in found.causes]
+    way = -1 if found.bytes < 0 else 1
+    return sorted(effects, key=lambda one: (way * (one.blocks or 0), -way * one.bytes))
+
+
+def _blocks_by(cause: DifferenceCause, layout: NamedLayout) -> int | None:
+    """The resident blocks that a layout has more with a cause than without it."""
+    known = layout.residents
+    if known is None or known.threads is None or layout.symbolic:
+        return None
+    without = max(0, known.block_bytes - cause.bytes)
+    arch = architecture(known.arch)
+    then = arch.resident_blocks(without, known.threads) if without <= arch.per_block else 0
+    return known.blocks - then
+
+
+def in_order(found: Sequence[Difference]) -> list[Difference]:
+    """The kernels, those first of which most ships worse: blocks that are lost, then bytes."""
+    lost = [0 if one.blocks is None else one.blocks[1] - one.blocks[0] for one in found]
+    pairs = sorted(zip(lost, found, strict=True), key=lambda one: (one[0], -one[1].bytes))
+    return [one for _, one in pairs]
+
+
 def difference_lines(found: Difference, title: str | None = None) -> Iterator[Text]:
-    """One kernel: what it took and takes, and the causes, the largest first.
+    """One kernel: what it took and takes, and the causes, those with the largest effect first.
 
     `title` is by default its name and scope.
     """
     yield Text(heading(found, title), style="bold" if found.bytes else "")
-    telling = sorted((one for one in found.causes if one.bytes), key=lambda one: -abs(one.bytes))
+    effects = effects_of(found)
+    telling = [one for one in effects if one.bytes]
     width = max((len(f"{one.bytes:+,}") for one in telling), default=0)
-    for cause in telling:
-        yield Text(f"  {cause.bytes:>+{width},}  {cause.text}")
-    silent = [one for one in found.causes if not one.bytes]
-    for cause in silent[:3]:
-        yield Text(f"  {'+0':>{width}}  {cause.text}", style="dim")
+    for one in telling:
+        blocks = f", {_signed_blocks(one.blocks)}" if one.blocks is not None else ""
+        yield Text(f"  {one.bytes:>+{width},} bytes{blocks}: {one.cause.text}")
+    silent = [one for one in effects if not one.bytes]
+    for one in silent[:3]:
+        yield Text(f"  no bytes: {one.cause.text}", style="dim")
     if silent[3:]:
         yield Text(f"  and {len(silent) - 3} more changes of 0 bytes (--format json)")
     for old, new in found.renamed:
@@ -59,11 +110,18 @@ def difference_lines(found: Difference, title: str | None = None) -> Iterator[Te
         )
 
 
+def _signed_blocks(number: int) -> str:
+    """`-2 blocks`; a cause may also change none of them."""
+    return f"{number:+d} block{'' if abs(number) == 1 else 's'}" if number else "same blocks"
+
+
 def heading(found: Difference, title: str | None = None) -> str:
     """The kernel, and what its arena and its blocks were and are."""
     old, new = found.old, found.new
     grown = found.bytes
-    more = f"{abs(grown):,} {'more' if grown > 0 else 'fewer'}" if grown else "no change"
+    more = f"{abs(grown):,} {'more' if grown > 0 else 'fewer'}" if grown else "as many as before"
+    if grown and old.arena:
+        more += f" ({100 * grown / old.arena:+.1f} % of the old)"
     renamed = f", matched with {old.kernel}" if old.kernel != new.kernel else ""
     title = title or f"{new.kernel} ({new.scope})"
     if found.may_be_growth:

@@ -11,16 +11,18 @@ from rich.text import Text
 from smemreuse.ir.kernel import unique_names
 from smemreuse.report.columns import TEXT, WORD, Col, table_of
 from smemreuse.report.data import Data, Subject, place_data, verdict_data
-from smemreuse.report.headroom import beyond_lines, headroom_lines
+from smemreuse.report.headroom import ShippedHeadroom, headroom_lines
+from smemreuse.report.layouts import Layouts, layout_lines
 from smemreuse.report.preconditions import grounds_data, grounds_lines
-from smemreuse.report.tables import no_buffers
+from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import findings, hoped_words
 from smemreuse.results.explanation import LIVE_TOGETHER, Explanation, Sharing
-from smemreuse.results.headroom import Headroom
-from smemreuse.results.plan import Plan
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.serialized import picked
 from smemreuse.results.verdict import Judged
+
+_WIDENED = "so widened, "
+"""What JSON has before the position from which live ranges that rules have widened overlap."""
 
 
 def explain_entry(
@@ -55,7 +57,7 @@ def explain_lines(
         lived = f"live in [{live[0]}, {live[1]}){between}" if live else "unused"
         yield Text(f"  {name} is {lived}")
     for reason in found.reasons:
-        yield Text(f"  {reason}")
+        yield Text(f"  {reason.replace(_WIDENED, 'with live ranges that long, ')}")
     if found.settled:
         yield Text("  decided by the checker, which follows every byte:")
         yield from (Text(f"    {reason}") for reason in found.settled)
@@ -67,37 +69,26 @@ def explain_lines(
 def explain_summary(
     out: Console,
     subject: Subject,
-    judged: Sequence[Judged],
-    side_by_side: Plan,
+    layouts: Layouts,
     pairs: Sequence[Explanation],
     wanted: Sequence[str],
     grounds: Preconditions | None = None,
-    headroom: Headroom | None = None,
+    headroom: ShippedHeadroom | None = None,
     everything: bool = False,
     hoped: Judged | None = None,
 ) -> Iterator[RenderableType]:
-    """A kernel's plans with their verdicts, what bounds the arena, and which pairs may share.
+    """The layout that ships of a kernel, what bounds its bytes, and which pairs may share.
 
     `wanted` names the buffers asked for; `hoped` is a smaller plan that is not proved. Pairs that
     are live together are only counted, unless `everything` is set or a buffer is asked for.
     """
-    if not subject.has_buffers:
-        yield no_buffers(subject.file, subject.kernel.name)
-        return
-    for plan, verdict in judged:
-        reused = f"{plan.reused_bytes:,} bytes are" if plan.sharing_pairs() else "nothing is"
-        symbolic = ", those of symbolic size apart" if plan.symbolic_offsets else ""
-        yield Text(
-            f"{subject.kernel.name} ({subject.scope}), policy {plan.policy}: "
-            f"{plan.arena_bytes:,} of {side_by_side.arena_bytes:,} bytes{symbolic}; "
-            f"{reused} reused; verdict: {verdict.verdict}"
-        )
-    if any(verdict.sound and plan.sharing_pairs() for plan, verdict in judged):
+    yield from layout_lines(subject, layouts)
+    plan, verdict = layouts.shipped
+    if verdict.sound and plan.sharing_pairs():
         yield from grounds_lines(grounds)
     if hoped is not None:
-        yield Text(f"  {hoped_words(*hoped)}")
+        yield Text(f"  not shipped: {hoped_words(*hoped)}")
     if headroom is not None:
-        yield from beyond_lines(judged[-1][0], headroom)
         yield from headroom_lines(headroom)
     if pairs:
         if everything or wanted:
@@ -105,8 +96,8 @@ def explain_summary(
         else:
             yield from grouped_lines(pairs)
         return
-    names = unique_names(tuple(side_by_side.buffers))
-    used = {names[buffer] for buffer in side_by_side.live}
+    names = unique_names(tuple(layouts.apart.buffers))
+    used = {names[buffer] for buffer in layouts.apart.live}
     unused = [name for name in wanted if name not in used]
     yield Text(f"{unused[0]} is not used" if unused else "fewer than two buffers are used")
 
@@ -170,26 +161,31 @@ def grouped_lines(pairs: Sequence[Explanation]) -> Iterator[Text]:
         lines = _allowed(found) if sharing is Sharing.MAY else _refused(found)
         for line in lines:
             yield Text(f"  {line}")
+    if any(pair.forbidden_by.startswith("rule") for pair in pairs if not pair.may_share):
+        yield Text("rules are those of docs/soundness.md", style="dim")
 
 
 def _allowed(pairs: Sequence[Explanation]) -> Iterator[str]:
-    """The pairs that may share, and why policy outer, the compilers' rule, forbids it."""
+    """The pairs that may share, and why the compilers' rule, policy outer, forbids it."""
     yield from grouped([pair.names for pair in pairs], MOST_ALLOWED)
     for why, kept in _by(pairs, [pair.outer for pair in pairs]).items():
         if why:
             who = f"{len(kept)} of them" if len(kept) > 2 else _named(kept)
-            yield f"policy outer keeps {who} apart: {why}"
+            yield f"the compilers' rule (policy outer) keeps {who} apart: {why}"
 
 
 def _refused(pairs: Sequence[Explanation]) -> Iterator[str]:
     """The pairs that must not share, by rule, with the reason of one pair in full."""
     for short, alike in _by(pairs, [pair.forbidden_by for pair in pairs]).items():
         if short == LIVE_TOGETHER:
-            yield f"{short}: {len(alike)} pair{'s' if len(alike) > 1 else ''}, listed by --all"
+            yield f"live at the same time: {counted(len(alike), 'pair')} (--all lists them)"
             continue
         yield f"{short}: {'; '.join(grouped([pair.names for pair in alike], MOST_REFUSED))}"
-        reason = alike[0].causes[0].text if alike[0].causes else alike[0].verdict.first_finding
-        yield f"  {'for one, ' if len(alike) > 1 else ''}{reason}"
+        cause = alike[0].causes[0] if alike[0].causes else None
+        reason = alike[0].verdict.first_finding if cause is None else cause.text
+        if cause is not None and cause.rule is not None:
+            reason = reason.removeprefix(f"rule {cause.rule}: ")
+        yield f"  {'for example, ' if len(alike) > 1 else ''}{reason}"
 
 
 def _by(pairs: Sequence[Explanation], keys: Sequence[str]) -> dict[str, list[Explanation]]:

@@ -57,12 +57,16 @@ def fit_lines(found: Sequence[Fit]) -> Iterator[Text]:
             yield from _lines(one)
     fitting = sum(one.fits for one in found)
     changed = sum(bool(one.steps) for one in found)
-    limit = f"{found[0].limit:,} bytes for each block" if found else ""
+    limit = f"at most {found[0].limit:,} bytes a block" if found else ""
+    rest = len(found) - fitting - changed
+    counts = {
+        f"fit{'s' * (fitting == 1)} as smemreuse merges": fitting,
+        f"fit{'s' * (changed == 1)} with the changes above": changed,
+        f"do{'es' * (rest == 1)} not fit with any change that is known": rest,
+    }
     if found:
-        yield Text(
-            f"{counted(len(found), 'kernel')}, {limit}: {fitting} fit as smemreuse merges them, "
-            f"{changed} with the changes above, {len(found) - fitting - changed} not with any known"
-        )
+        parts = [f"{number:,} {how}" for how, number in counts.items() if number]
+        yield Text(f"{counted(len(found), 'kernel')}, {limit}: {', '.join(parts)}")
 
 
 def _lines(one: Fit) -> Iterator[Text]:

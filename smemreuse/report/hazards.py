@@ -20,6 +20,7 @@ from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import (
     Hazard,
     HazardKind,
+    HazardOrigin,
     LintReport,
     LintStatus,
     Site,
@@ -98,6 +99,18 @@ def stage_words(report: LintReport) -> str:
     return "linted with the barriers that it has"
 
 
+_COUNTED = {
+    LintStatus.HAZARDS: "with certain hazards",
+    LintStatus.POSSIBLE: "with possible hazards",
+    LintStatus.UNKNOWN: "not followed to the end",
+}
+
+
+def _counted_status(status: LintStatus) -> Text:
+    """A status after a number of kernels."""
+    return Text(_COUNTED.get(status, str(status)), style=_STYLES.get(status, "yellow"))
+
+
 def status_text(status: LintStatus) -> Text:
     """The status, coloured on a terminal."""
     return Text(str(status), style=_STYLES.get(status, "yellow"))
@@ -113,7 +126,7 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
     yield status_text(report.status).append(f": {where}", style="default")
     for hazard, identity in sorted(linted.open_hazards, key=lambda one: by_severity(one[0])):
         line = place_of(hazard.site)
-        yield Text(f"  {line}{told_briefly(hazard)} [{identity.short}]")
+        yield Text(f"  {line}{hazard_text(hazard)} [{identity.short}]")
         yield Text(f"    fix: {hazard.mend.sentence}")
         if hazard.certain:
             yield Text(f"    {seen_words(hazard)}", style="dim")
@@ -127,16 +140,30 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
     yield from accepted_lines(linted)
 
 
-def shown_lines(linted: Linted, finding: str) -> Iterator[Text]:
+def sure_text(origin: HazardOrigin, *, certain: bool, condition: str = "") -> str:
+    """How sure a hazard is, as `sure_words` has it, and who put it in, if not the author."""
+    sure = sure_words(HazardOrigin.AUTHOR, certain=certain, condition=condition)
+    return sure if origin is HazardOrigin.AUTHOR else f"{sure}, inserted by the compiler"
+
+
+def hazard_text(hazard: Hazard) -> str:
+    """A hazard for people: its kind, how sure it is, who put it in, and the witness."""
+    condition = hazard.condition
+    before = sure_words(hazard.origin, certain=hazard.certain, condition=condition)
+    sure = sure_text(hazard.origin, certain=hazard.certain, condition=condition)
+    return told_briefly(hazard).replace(f"({before})", f"({sure})", 1)
+
+
+def shown_lines(linted: Linted, finding: str, width: int = 100) -> Iterator[Text]:
     """The timelines of the hazards that a finding names: as in brackets, or its fingerprint."""
     for hazard, identity in linted.told:
         if finding not in (identity.short, identity.fingerprint):
             continue
-        sure = sure_words(hazard.origin, certain=hazard.certain)
+        sure = sure_text(hazard.origin, certain=hazard.certain)
         what = f"{hazard.kind} ({sure}) of {', '.join(hazard.buffers) or 'threads'}"
         where = f"in {linted.report.kernel}, {printable(linted.file)}"
         yield Text(f"{what} {where} [{identity.short}]", style="bold")
-        for line in timeline_text(timeline_of(hazard)):
+        for line in timeline_text(timeline_of(hazard), width):
             yield Text(line)
         if hazard.certain:
             yield Text(seen_words(hazard), style="dim")
@@ -161,7 +188,7 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
     hazards = [one for one in found.hazards if one.accepted is None]
     for hazard in hazards[:MAX_LISTED]:
         source = f"from {hazard.site.source}: " if hazard.site.source is not None else ""
-        yield Text(f"{name}: {source}{told_briefly(hazard)}")
+        yield Text(f"{name}: {source}{hazard_text(hazard)}")
     if len(hazards) > MAX_LISTED:
         yield Text(f"{name}: ... and {len(hazards) - MAX_LISTED} more hazards")
     if found.accepted:
@@ -175,7 +202,7 @@ def linted_line(found: Sequence[Linted]) -> Text:
     files = counted(len({one.file for one in found}), "file")
     line = Text(f"{counted(len(found), 'kernel')} in {files}: ", "bold")
     statuses = Counter(one.report.status for one in found)
-    line.append_text(tally(statuses, LintStatus, status_text))
+    line.append_text(tally(statuses, LintStatus, _counted_status))
     kinds = Counter(str(hazard.kind) for one in found for hazard in one.hazards)
     by_kind = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
     accepted = sum(one.accepted for one in found)

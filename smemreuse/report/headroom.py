@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.text import Text
 
@@ -20,25 +21,44 @@ MOST_LIVE = 8
 """Buffers at the peak that get a line each."""
 
 
-def beyond_lines(plan: Plan, smallest: Headroom) -> Iterator[Text]:
-    """Says where a plan takes more bytes than the smallest one, which alone has a headroom."""
-    if plan.arena_bytes > smallest.arena_bytes:
-        made = plan.provenance.objective
-        gains = "sharing more bytes gains neither a resident block nor L1"
-        why = f": {gains}" if made == "speed" else ""
-        yield Text(
-            f"  objective {made}{why}; what follows is about the smallest arena, "
-            f"{smallest.arena_bytes:,} bytes (objective bytes)"
-        )
+_WHY_NOT_SHARED = {
+    "speed": "could be shared (--objective bytes), but that gains neither a resident block nor L1",
+    "none": "could be shared, which --objective none does not",
+}
 
 
-def headroom_lines(found: Headroom) -> Iterator[Text]:
+@dataclass(frozen=True)
+class ShippedHeadroom:
+    """The headroom of the layout that ships, made for an `objective`, and that of the smallest one
+    that is proved, on which changes of the kernel were tried."""
+
+    shipped: Headroom
+    smallest: Headroom
+    objective: str = "bytes"
+
+    @property
+    def unshared(self) -> int:
+        """Bytes that the shipped layout takes though a smaller one is proved."""
+        return max(0, self.shipped.arena_bytes - self.smallest.arena_bytes)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Those that lower the bytes of what ships: where bytes are left unshared, others gain
+        nothing."""
+        changes = self.smallest.changes
+        return tuple(one for one in changes if one.adds_block) if self.unshared else changes
+
+
+def headroom_lines(both: ShippedHeadroom) -> Iterator[Text]:
     """The peak and who is live there, what stops the next block, the cheapest changes."""
+    found = both.shipped
     if found.step is None:
         return
     peak = found.peak
+    which = "all" if found.arena_bytes == peak.bytes else f"{peak.bytes:,} of the"
     yield Text(
-        f"peak: {peak.bytes:,} bytes live at position {peak.position}, {place(found.step)}:",
+        f"peak: {which} {found.arena_bytes:,} bytes are live at position {peak.position}, "
+        f"{place(found.step)}:",
         style="bold",
     )
     width = max(len(one.name) for one in found.live[:MOST_LIVE])
@@ -48,26 +68,44 @@ def headroom_lines(found: Headroom) -> Iterator[Text]:
     if found.live[MOST_LIVE:]:
         rest = found.live[MOST_LIVE:]
         yield Text(f"  and {len(rest)} more of {sum(one.bytes for one in rest):,} bytes")
-    if found.arena_bytes > peak.bytes:
-        beyond = found.arena_bytes - peak.bytes
-        yield Text(
-            f"  the arena is {beyond:,} bytes more: for buffers that must not share though they "
-            "are not live together, alignment, or packing"
-        )
+    yield from _beyond_lines(both)
     if found.residents is not None:
-        yield Text(f"next block: {residents_words(found.residents)}")
-    for number, change in enumerate(found.changes):
+        yield Text(residents_words(found.residents))
+    for number, change in enumerate(both.changes):
         lead = "cheapest change" if number == 0 else "  or"
         yield Text(f"{lead}: {change_words(change, found)}")
-    if found.next_block is not None:
-        yield from _next_block_lines(found.next_block, found)
+    if both.smallest.next_block is not None:
+        yield from _next_block_lines(both.smallest.next_block, both)
 
 
-def _next_block_lines(found: NextBlock, beside: Headroom) -> Iterator[Text]:
+def _beyond_lines(both: ShippedHeadroom) -> Iterator[Text]:
+    """What the bytes are for that are not live at the peak."""
+    beyond = both.shipped.arena_bytes - both.shipped.peak.bytes
+    if beyond <= 0:
+        return
+    unshared = min(both.unshared, beyond)
+    shares = {
+        _WHY_NOT_SHARED.get(both.objective, "could be shared"): unshared,
+        "are for pairs that a rule keeps apart, alignment or packing": beyond - unshared,
+    }
+    parts = [(size, why) for why, size in shares.items() if size]
+    if len(parts) == 1:
+        yield Text(f"  the other {beyond:,} bytes {parts[0][1]}")
+    else:
+        told = "; ".join(f"{size:,} {why}" for size, why in parts)
+        yield Text(f"  the other {beyond:,} bytes: {told}")
+
+
+def _next_block_lines(found: NextBlock, both: ShippedHeadroom) -> Iterator[Text]:
     """What gains a block, where no single change has told it, or that nothing does, where fewer
     bytes might be hoped to."""
-    told, residents = beside.changes, beside.residents
-    if found.why_not and (told or (residents and SHARED_MEMORY in residents.limits)):
+    told, residents = both.changes, both.shipped.residents
+    hoped = told or (residents is not None and SHARED_MEMORY in residents.limits)
+    if found.stopped_by:
+        if told:
+            stopped = _stopped(found.stopped_by)
+            yield Text(f"one more block: fewer bytes alone gain none ({stopped})")
+    elif found.why_not and hoped:
         yield Text(f"one more block: {found.why_not}")
     alone = len(found.changes) == 1 and any(
         one.adds_block and one.buffers == found.changes[0].buffers for one in told
@@ -80,6 +118,16 @@ def _next_block_lines(found: NextBlock, beside: Headroom) -> Iterator[Text]:
         yield Text(f"  {'and ' if number else ''}{change.condition}")
 
 
+def _stopped(limits: Sequence[str]) -> str:
+    """What else has no room for one more block."""
+    verb = "stop" if len(limits) > 1 or limits[0] in (REGISTERS, THREADS) else "stops"
+    return f"{' and '.join(map(_of_the_sm, limits))} {verb} it"
+
+
+def _of_the_sm(limit: str) -> str:
+    return limit if limit in (REGISTERS, THREADS, SHARED_MEMORY) else f"the number of {limit}"
+
+
 def place(step: Step) -> str:
     """A position's statement and line."""
     line = place_words(step.stmt.line, source_of(step.stmt))
@@ -89,22 +137,20 @@ def place(step: Step) -> str:
 def residents_words(found: Residents) -> str:
     """How many blocks there are on an SM, and what stops one more."""
     on = f"{found.arch}{' (assumed)' if found.assumed else ''}"
-    fit = f"{found.blocks} fit{'s' if found.blocks == 1 else ''} on an SM of {on}"
-    if not found.blocks:
-        fit = f"none fits on {on}"
-    limits = [_limit(found, one) for one in found.limits]
-    return f"{fit}; another is stopped by {' and '.join(limits)}"
+    number = found.blocks if found.blocks else "none, it does not launch"
+    limits = " and ".join(_limit(found, one) for one in found.limits)
+    return f"blocks per SM of {on}: {number}; one more is stopped by {limits}"
 
 
 def _limit(found: Residents, limit: str) -> str:
     if limit == REGISTERS and found.registers is not None:
         return f"registers ({found.registers.words})"
     if limit == THREADS:
-        return f"their number of threads ({found.threads:,} a block)"
+        return f"threads ({found.threads:,} a block)"
     if limit == SHARED_MEMORY and found.most_bytes is not None:
         over = found.block_bytes - found.most_bytes
-        return f"shared memory ({over:,} of a block's {found.block_bytes:,} bytes too many)"
-    return f"the number of {limit}" if limit != SHARED_MEMORY else limit
+        return f"shared memory (a block takes {found.block_bytes:,} bytes, {over:,} too many)"
+    return _of_the_sm(limit)
 
 
 def change_words(change: Change, found: Headroom) -> str:

@@ -9,9 +9,9 @@ from smemreuse.results.provenance import Occupancy, Origin, Provenance, StockFai
 
 _ORIGINS: Mapping[Origin, str] = {
     Origin.INNER_PROVED: "inner's sharing, as far as the checker proves it",
-    Origin.COMPILER_PROVED: "the compiler's own layout, proved",
+    Origin.COMPILER_PROVED: "{}'s own layout, proved",
     Origin.KEPT_FROM_COMPILER: (
-        "unproved, as the compiler left it: the checker can neither prove nor refute it"
+        "unproved, as {} left it: the checker can neither prove nor refute it"
     ),
 }
 """What is not said of the others goes without saying."""
@@ -24,19 +24,28 @@ _FAULTS: Mapping[StockFault, str] = {
 
 
 def notes(provenance: Provenance) -> tuple[str, ...]:
-    """The notes on how a plan was made, one sentence each."""
-    return tuple(_notes(provenance))
+    """The notes on how a plan was made, one sentence each, as JSON has them."""
+    origin = _ORIGINS.get(provenance.origin, "").format("the compiler")
+    return tuple(_notes(provenance, origin))
 
 
-def _notes(provenance: Provenance) -> Iterator[str]:
+def notes_for_people(provenance: Provenance, compiler: str) -> tuple[str, ...]:
+    """The same for people, who are told the name of the kernel's compiler."""
+    origin = _ORIGINS.get(provenance.origin, "").format(compiler)
+    if provenance.origin is Origin.INNER_PROVED:
+        origin = "by the live ranges of policy inner, where what they share is proved"
+    return tuple(_notes(provenance, origin))
+
+
+def _notes(provenance: Provenance, origin: str) -> Iterator[str]:
     fallback = provenance.fallback
     if fallback is not None:
         failed = f"packer {fallback.failed!r} fails here: {fallback.why}"
         yield f"packed by `{fallback.used}`, since {failed}"
     if provenance.overlap is not None:
         yield f"Apache TVM's pass lays buffers over each other: {provenance.overlap}"
-    if provenance.origin in _ORIGINS:
-        yield _ORIGINS[provenance.origin]
+    if origin:
+        yield origin
     yield from map(_failure, provenance.failures)
     if provenance.occupancy is not None:
         yield _occupancy(provenance.occupancy)

@@ -11,12 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from smemreuse.report.columns import (
-    BY_REGISTERS,
+    BLOCKS,
     NUMBER,
     TEXT,
     WORD,
     Col,
     blocks_text,
+    by_registers,
     number,
     registers_stop,
     table_of,
@@ -97,7 +98,8 @@ def _reasons(found: Explanation) -> list[str]:
 def print_run(out: Console, kernels: Sequence[RunKernel], objective: str) -> None:
     """Prints the table of a script's kernels, and the lines on each, if there are any."""
     if kernels:
-        lines = chain.from_iterable(map(run_lines, kernels))
+        legend = blocks_legend(kernel.footprint for kernel in kernels)
+        lines = chain(legend, *map(run_lines, kernels))
         print_told(out, run_table(out, kernels, objective), lines)
 
 
@@ -108,12 +110,11 @@ def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Tab
     merges = f"before by {whose}'s own merge, after by smemreuse's for objective `{objective}`"
     return table_of(
         out,
-        f"Shared memory of each block, in bytes: {merges}"
-        + blocks_legend(kernel.footprint for kernel in kernels),
+        f"Shared memory of each block, in bytes: {merges}",
         called,
         *(TITLE, ARCH, BEFORE, AFTER),
         Col("limit", NUMBER, lambda one: number(one[1].footprint.limit)),
-        Col("blocks per SM", NUMBER, lambda one: " -> ".join(blocks_of(one[1].footprint))),
+        Col(BLOCKS, NUMBER, lambda one: " -> ".join(blocks_of(one[1].footprint))),
         Col("verdict", WORD, lambda one: _verdicts(one[1])),
         lint_column(any(kernel.lint is not None for kernel in kernels)),
         Col("sharing bytes", TEXT, lambda one: "; ".join([_pairs(one[1]), *_why_more(one[1])])),
@@ -159,14 +160,16 @@ def blocks_of(took: KernelFootprint) -> tuple[str, str]:
     )
 
 
-def blocks_legend(found: Iterable[KernelFootprint]) -> str:
-    """What `1 of 6` means, for the title of a table that has such blocks."""
-    stopped = any(
-        registers_stop(took.resident_before, took.blocks_before)
-        or registers_stop(took.resident_after, took.blocks_after)
-        for took in found
-    )
-    return f"; {BY_REGISTERS}, estimated before ptxas" if stopped else ""
+def blocks_legend(found: Iterable[KernelFootprint]) -> Iterator[Text]:
+    """What `1 of 6` means, below a table that has such blocks."""
+    for took in found:
+        before = (took.resident_before, took.blocks_before)
+        for resident, by_memory in (before, (took.resident_after, took.blocks_after)):
+            stopped = registers_stop(resident, by_memory)
+            if stopped and resident is not None and by_memory is not None:
+                text = by_registers(resident, by_memory, "estimated before ptxas")
+                yield Text(text, style="dim")
+                return
 
 
 def _verdicts(kernel: RunKernel) -> Text:

@@ -57,8 +57,7 @@ def suite_table(out: Console, suite: Suite, *, audits_only: bool) -> Table:
     return table_of(
         out,
         "Shared memory of each block, in bytes: before by TileLang's own merge"
-        + (", after by smemreuse's" if not audits_only else "")
-        + blocks_legend(one.footprint for one in suite.merged),
+        + (", after by smemreuse's" if not audits_only else ""),
         rows,
         TITLE,
         Col("lowered", NUMBER, lambda one: str(one[1].lowered)),
@@ -125,6 +124,7 @@ def _judgement_text(found: Judgement | None) -> Text:
 
 def suite_lines(suite: Suite, *, audits_only: bool, lower_only: bool) -> Iterator[Text]:
     """The totals, then what was refuted, left and failed, a line for each."""
+    yield from blocks_legend(one.footprint for one in suite.merged)
     yield Text(_totals(suite, audits_only))
     for title, kernel in titled(suite.merged):
         if kernel.compiler is not None and kernel.compiler.verdict is UNSOUND:

@@ -16,8 +16,9 @@ from smemreuse.errors import printable
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Buffer, unique_names
 from smemreuse.ir.labels import entry_label
-from smemreuse.report.columns import NUMBER, TEXT, cells_of, table_of
-from smemreuse.report.data import Subject, gap_text
+from smemreuse.report.columns import NUMBER, TEXT, cells_of, percent_text, table_of
+from smemreuse.report.data import Subject
+from smemreuse.report.folding import hanging
 from smemreuse.report.verdicts import hoped_words
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
@@ -34,12 +35,21 @@ class _Console(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """Names and statements are data: none of their characters may steer a terminal."""
+        """Names and statements are data: none of their characters may steer a terminal. A line that
+        is too long is folded so that the rest hangs below its beginning."""
+        wide = (options or self.options).max_width
+        if isinstance(renderable, Text) and wide == self.width and not self._is_soft(options):
+            renderable = hanging(self, renderable, wide)
         for segment in super().render(renderable, options):
             if segment.control or _is_plain(segment.text):
                 yield segment
             else:
                 yield segment._replace(text="\n".join(map(printable, segment.text.split("\n"))))
+
+    @staticmethod
+    def _is_soft(options: ConsoleOptions | None) -> bool:
+        """Whether lines are not to be folded at all."""
+        return options is not None and bool(options.no_wrap)
 
 
 def _is_plain(text: str) -> bool:
@@ -55,21 +65,26 @@ def console() -> Console:
 
 
 def _piped_width() -> int:
+    return _columns() or _PIPED_WIDTH
+
+
+def _columns() -> int:
+    """The width that `COLUMNS` asks for; 0 where it says nothing."""
     columns = os.environ.get("COLUMNS", "")
-    return (columns.isdecimal() and int(columns)) or _PIPED_WIDTH
+    return int(columns) if columns.isdecimal() else 0
 
 
 def print_told(out: Console, table: RenderableType, lines: Iterable[Text]) -> None:
-    """Prints a table, and lines below it, which the terminal may fold and we do not."""
+    """Prints a table, and lines below it, which are whole where no width is asked for."""
     out.print(table)
     for line in lines:
-        out.print(line, soft_wrap=True)
+        out.print(line, soft_wrap=not (out.is_terminal or _columns()))
 
 
 def hoped_line(subject: Subject, plan: Plan, verdict: Verdict) -> Text:
     """What a smaller plan than that of `dataflow` would take, and why it is not proved."""
     where = f"{printable(Path(subject.file).name)}: {subject.kernel.name} ({subject.scope})"
-    return Text(f"{where} {hoped_words(plan, verdict)}")
+    return Text(f"{where}: {hoped_words(plan, verdict)}")
 
 
 def no_buffers(file: str, kernel: str) -> Text:
@@ -85,12 +100,20 @@ def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
     """One plan: where each buffer lies, in order of offset."""
     title = (
         f"{_kernel_name(subject)} ({subject.scope}), policy {plan.policy}: "
-        f"arena {plan.arena_text} bytes, lower bound {plan.lower_bound_bytes:,}, "
-        f"gap {gap_text(plan)}, proved smallest: {'yes' if plan.optimal else 'no'}"
+        f"arena {plan.arena_text} bytes, lower bound {plan.lower_bound_bytes:,} bytes"
+        f"{_above(plan)}, proved smallest: {'yes' if plan.optimal else 'no'}"
     )
     numbers = ((name, NUMBER) for name in ("offset", "end", "bytes", "alignment"))
     columns = cells_of(("buffer", TEXT), *numbers, ("live [begin, end)", TEXT))
     return table_of(out, title, _places(plan), *columns)
+
+
+def _above(plan: Plan) -> str:
+    """The packing gap, where there is one."""
+    bound = plan.lower_bound_bytes
+    if plan.arena_bytes == bound or not bound:
+        return ""
+    return f" ({percent_text(plan.arena_bytes, bound)})"
 
 
 def _places(plan: Plan) -> Iterator[tuple[str, ...]]:

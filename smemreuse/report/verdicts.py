@@ -43,7 +43,9 @@ def findings(verdict: Verdict, *, drawn: bool = False) -> Iterator[Text]:
     """A line for everything that the checker found, left out, or relied on; `drawn` with the
     timeline of each violation that an execution shows."""
     for violation in verdict.violations:
-        yield Text(f"  {violation}")
+        buffers = " and ".join(violation.buffers)
+        rule = f"rule {violation.rule} ({violation.rule.title})"
+        yield Text(f"  {rule}, {buffers}: {violation.witness}")
         timeline = violation_timeline(violation) if drawn else None
         for line in () if timeline is None else timeline_text(timeline):
             yield Text(f"    {line}")

@@ -68,7 +68,8 @@ class Comparison:
     `line` is where its first shared buffer is allocated. `limit` says in words what a block may
     have at most, `hoped` of a smaller plan that is not proved, and why it is not; that takes
     `hoped_bytes`. Blocks are those of an SM of `arch`. `change` is what became of it since a
-    baseline, None without one.
+    baseline, None without one. `default_bytes` and `default_blocks` are those of the default merge
+    of its `compiler`, which leaves static shared memory as it is; None where it makes no layout.
     """
 
     file: str
@@ -83,6 +84,9 @@ class Comparison:
     hoped_bytes: int | None = None
     arch: str = ""
     change: BaselineChange | None = None
+    compiler: str = ""
+    default_bytes: int | None = None
+    default_blocks: int | None = None
 
     @property
     def baseline_entry(self) -> BaselineEntry:
@@ -113,8 +117,19 @@ class Comparison:
 
     @property
     def saved_bytes(self) -> int:
-        """By how much smaller the applied arena is than the compilers' default."""
-        return self.stock.arena_bytes - self.applied.arena_bytes
+        """By how much smaller the applied arena is than `usual_bytes`."""
+        return self.usual_bytes - self.applied.arena_bytes
+
+    @property
+    def usual_bytes(self) -> int:
+        """The bytes of the default merge or, where they are not known, of policy outer."""
+        return self.stock.arena_bytes if self.default_bytes is None else self.default_bytes
+
+    @property
+    def gains_block(self) -> bool:
+        """Whether an SM holds more blocks than by default."""
+        usual = self.stock.resident if self.default_bytes is None else self.default_blocks
+        return (self.applied.resident or 0) > (usual or 0)
 
     @property
     def concern(self) -> Concern | None:

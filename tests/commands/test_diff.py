@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.commands.running import SMALLEST, assert_one_line_error, run
-from tests.conftest import DUMPS, Golden
+from tests.conftest import DUMPS, ROOT, Golden
 from tests.report.test_page import kernels_of, rows_of
 
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
@@ -44,7 +44,10 @@ def test_growth_is_a_finding(grown: Path) -> None:
     assert found.exit_code == 1
     assert "32,768 to 49,152 bytes, 16,384 more" in found.stdout
     assert "4 to 3 blocks per SM of sm_80, limited by shared memory" in found.stdout
-    assert "  +16,384  Bs grew: 16,384 to 32,768 bytes\n" in found.stdout
+    assert "16,384 more (+50.0 % of the old)" in found.stdout
+    assert "  +16,384 bytes, -1 block: Bs grew: 16,384 to 32,768 bytes\n" in found.stdout
+    why = "next (what its bytes hang on): smemreuse explain"
+    assert found.stdout.splitlines()[-1].startswith(why)
     assert run("diff", *SMALLEST, "--allow-growth", BATCHED, grown).exit_code == 0
     assert run("diff", *SMALLEST, grown, BATCHED).exit_code == 0
 
@@ -54,6 +57,7 @@ def test_nothing_to_tell() -> None:
     assert found.exit_code == 0
     assert found.stdout == (
         "1 kernel of both sides: 0 took more bytes, 0 fewer; 0 lost a resident block\n"
+        "next: nothing to do: no kernel takes more bytes or lost a block\n"
     )
 
 
@@ -65,6 +69,7 @@ def test_results_tell_the_same(grown: Path, tmp_path: Path, verb: str) -> None:
     assert causes(old, grown) == causes(BATCHED, new)
     told = run("diff", *SMALLEST, old, new).stdout
     assert ("4 to 3 blocks per SM of sm_80" in told) == (verb == "compare")
+    assert ("-1 block: Bs grew" in told) == (verb == "compare")
 
 
 def test_a_live_range_has_its_statements_and_lines() -> None:
@@ -96,7 +101,7 @@ def test_every_fixture_against_its_neighbour(golden: Golden) -> None:
     told = {}
     for old, new in pairs:
         text = run("diff", *SMALLEST, DUMPS / f"{old}.tir", DUMPS / f"{new}.tir").stdout
-        told[f"{old} to {new}"] = text.splitlines()
+        told[f"{old} to {new}"] = text.replace(f"{ROOT}/", "").splitlines()
     golden("diff", told)
 
 

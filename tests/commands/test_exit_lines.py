@@ -132,7 +132,7 @@ def diff_untold() -> list[str]:
 REASONS: list[tuple[Callable[[], list[str]], str]] = [
     (check_unsound, "1 plan unsound"),
     (check_unproved, "1 plan unproved (--allow-unproved lets that pass)"),
-    (check_bare, "1 file without a plan (nothing merged in this scope"),
+    (check_bare, "1 file without a plan: nothing is merged, and --plan is not given"),
     (check_nothing, "there is no device kernel to check"),
     (check_worse, "1 kernel worse than in the baseline"),
     (check_missing, "1 kernel of the baseline missing"),

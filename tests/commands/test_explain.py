@@ -104,19 +104,26 @@ def test_every_pair_and_what_outer_makes_of_it() -> None:
     """Why is nothing reused? One command says it."""
     result = run("explain", "--all", dump("batched_gemm.sm_80"), "--objective", "bytes")
     assert result.exit_code == 0
-    assert "policy outer: 65,536 of 65,536 bytes; nothing is reused" in result.stdout
-    assert "policy dataflow: 32,768 of 65,536 bytes; 32,768 bytes are reused" in result.stdout
+    assert "shipped: 32,768 bytes, smemreuse's layout (proved sound)" in result.stdout
+    assert "TileLang's default merge: 65,536 bytes (proved sound); shipped: 50.0 %" in result.stdout
     assert "both are touched in `for b in serial(4)` (line 27)" in result.stdout
     rows = [line.split("|") for line in result.stdout.splitlines() if "| As and" in line]
     assert [row[2].strip() for row in rows] == ["must not share", "may share"]
 
 
-def test_it_plans_for_speed_and_tells_of_the_smallest_arena() -> None:
+def test_it_explains_the_layout_that_ships() -> None:
+    """Not the smallest one, where fewer bytes gain nothing."""
     batched = dump("batched_gemm.sm_80")
     text = run("explain", batched).stdout
-    assert "policy dataflow: 65,536 of 65,536 bytes; nothing is reused" in text
-    assert "about the smallest arena, 32,768 bytes (objective bytes)\npeak: 32,768 bytes" in text
-    assert "smallest arena" not in run("explain", batched, "--objective", "bytes").stdout
+    assert "shipped: 65,536 bytes, no buffers share bytes (proved sound)" in text
+    assert "peak: 32,768 of the 65,536 bytes are live at position " in text
+    gains = "but that gains neither a resident block nor L1"
+    assert f"the other 32,768 bytes could be shared (--objective bytes), {gains}\n" in text
+    assert "cheapest change" not in text
+    smallest = run("explain", batched, "--objective", "bytes").stdout
+    assert "shipped: 32,768 bytes, smemreuse's layout" in smallest
+    assert "peak: all 32,768 bytes are live at position " in smallest
+    assert "the other" not in smallest
     for asked, planned in (("speed", 65_536), ("occupancy", 65_536), ("bytes", 32_768)):
         command = ("explain", batched, "--objective", asked, "--format", "json")
         data = json.loads(run(*command).stdout)
@@ -127,19 +134,19 @@ def test_it_plans_for_speed_and_tells_of_the_smallest_arena() -> None:
 
 
 def test_the_answer_comes_first_and_fits_a_screen() -> None:
-    text = run("explain", dump("mmha_decode.sm_80")).stdout
+    text = run("explain", dump("mmha_decode.sm_80"), "--objective", "bytes").stdout
     lines = text.splitlines()
     assert len(lines) < 40
-    assert "peak: 33,536 bytes live at position " in text
+    assert "peak: all 33,536 bytes are live at position " in text
     (peak,) = (line for line in lines if line.startswith("peak: "))
     assert re.search(r"`.+` \(line \d+\):$", peak)
-    stopped = "another is stopped by shared memory (1,024 of a block's 33,536 bytes too many)"
-    assert f"next block: 4 fit on an SM of sm_80; {stopped}\n" in text
+    stopped = "one more is stopped by shared memory (a block takes 33,536 bytes, 1,024 too many)"
+    assert f"blocks per SM of sm_80: 4; {stopped}\n" in text
     change = (
         "cheapest change: 33,040 bytes, 496 fewer, if Vs were not used any more once Ps begins at "
     )
     assert change in text
-    assert re.search(r"live together: \d+ pairs, listed by --all", text)
+    assert re.search(r"live at the same time: \d+ pairs \(--all lists them\)", text)
     assert "live together from position" not in text
 
 
@@ -155,13 +162,13 @@ def test_ten_buffers_fit_a_screen(tmp_path: Path) -> None:
     assert len(lines) < 40
     assert all(len(line) <= 160 for line in lines)
     assert "may share, 36 of 45 pairs:" in lines
-    assert "  live together: 9 pairs, listed by --all" in lines
+    assert "  live at the same time: 9 pairs (--all lists them)" in lines
     assert len(run("explain", "--all", path).stdout.splitlines()) > 45
 
 
 def test_the_next_block_is_of_the_architecture_asked_for() -> None:
     text = run("explain", dump("mmha_decode.sm_80"), "--arch", "sm_90").stdout
-    assert "next block: 6 fit on an SM of sm_90; " in text
+    assert "blocks per SM of sm_90: 6; " in text
 
 
 def test_pointer_expressions_are_elided() -> None:
@@ -222,21 +229,16 @@ def test_what_is_not_proved_is_not_called_forbidden(
 
 def test_an_unproved_plan_is_called_so() -> None:
     text = run("explain", "--all", ROOT / "fixtures" / "legacy" / "stream_k_2024.tir").stdout
-    assert "bytes are reused; verdict: unproved" in text
+    assert "which is kept (unproved)" in text
     assert text.count("not proved to share") == 5
     assert text.count("must not share") == 1
 
 
 @pytest.mark.parametrize(
-    ("more", "outer", "dataflow"),
-    [
-        ("", "36 of 36 bytes; nothing is reused", "20 of 36 bytes; 4 bytes are reused"),
-        ("Cs[0] = 1.0\n", "52 of 52 bytes; nothing", "20 of 52 bytes; 4 bytes are reused"),
-    ],
+    ("more", "side_by_side"),
+    [("", "36"), ("Cs[0] = 1.0\n", "52")],
 )
-def test_gaps_for_alignment_are_no_reuse(
-    tmp_path: Path, more: str, outer: str, dataflow: str
-) -> None:
+def test_gaps_for_alignment_are_no_reuse(tmp_path: Path, more: str, side_by_side: str) -> None:
     """Each buffer begins a word of 16 bytes, so four bytes take more than four."""
     body = 'G = T.decl_buffer((1024,), "float32", data=A)\n'
     for name, size in (("As", 1), ("Bs", 1), ("Ws", 1), ("Cs", 4)):
@@ -246,9 +248,8 @@ def test_gaps_for_alignment_are_no_reuse(
     path = tmp_path / "kernel.tir"
     path.write_text(dump_text(body + more))
     text = run("explain", path, "--objective", "bytes").stdout
-    assert f"policy outer: {outer}" in text
-    assert f"policy dataflow: {dataflow}" in text
-    side_by_side = outer.split()[2]
+    assert "shipped: 20 bytes, smemreuse's layout (proved sound)" in text
+    assert f"buffers side by side: {side_by_side} bytes; shipped: " in text
     row = next(line for line in run("compare", path).stdout.splitlines() if "| outer" in line)
     assert row.split("|")[3].strip() == side_by_side
 
@@ -280,7 +281,8 @@ def test_what_is_unused_or_symbolic_is_not_called_reused(tmp_path: Path) -> None
     path = tmp_path / "kernel.tir"
     path.write_text(dump_text(body + "for i in range(4):\n    As[i] = Bs[i]\n"))
     text = run("explain", path).stdout
-    assert "1,024 of 1,024 bytes, those of symbolic size apart; nothing is reused" in text
+    shipped = "shipped: 1,024 bytes and those of symbolic size, no buffers share bytes"
+    assert shipped in text
 
 
 def test_what_sharing_rests_on_is_told() -> None:
@@ -309,3 +311,30 @@ def test_an_assumption_that_is_open_is_told(tmp_path: Path) -> None:
         "assumes that each access of the unmerged kernel stays within its buffer; lint refutes"
         in told
     )
+
+
+def test_resident_blocks_count_what_ships_in_every_scope(tmp_path: Path) -> None:
+    """Buffers of the other scope lie as they ship, and not side by side."""
+    body = 'G = T.decl_buffer((1024,), "float32", data=A)\n'
+    for name in ("As", "Bs"):
+        body += f'{name} = T.alloc_buffer((8192,), scope="shared.dyn")\n'
+    body += 'Ss = T.alloc_buffer((256,), scope="shared")\n'
+    body += 'bx = T.launch_thread("blockIdx.x", 8)\ntx = T.launch_thread("threadIdx.x", 32)\n'
+    body += "Ss[tx] = G[tx]\n"
+    for name in ("As", "Bs"):
+        body += f"{name}[tx] = G[tx]\nG[tx] = {name}[tx] + Ss[tx]\n"
+    path = tmp_path / "kernel.tir"
+    path.write_text(dump_text(body))
+    text = run("explain", path, "--objective", "bytes", "--arch", "sm_90").stdout
+    blocks = re.findall(r"blocks per SM of sm_90: (\d+); one more .*a block takes ([\d,]+)", text)
+    assert len(blocks) == 2
+    assert len({*blocks}) == 1
+
+
+def test_live_ranges_that_rules_widened_are_called_so() -> None:
+    table = dump("while_table.sm_80")
+    text = run("explain", table, "scratch", "table").stdout
+    assert "with live ranges that long, live together from position" in text
+    assert "widened" not in text
+    data = run("explain", table, "scratch", "table", "--format", "json").stdout
+    assert "so widened, live together" in data

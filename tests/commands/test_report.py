@@ -116,7 +116,8 @@ def test_the_page_is_written_once(tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     done = run("report", BATCHED, "-o", out)
     size = out.stat().st_size
-    assert (done.exit_code, done.stdout) == (0, "")
+    opened = f"next (look at it): python3 -m webbrowser {out}\n"
+    assert (done.exit_code, done.stdout) == (0, opened)
     assert done.stderr == f"wrote {out}: 1 kernel, {size:,} bytes\n"
     again = run("report", BATCHED, "-o", out)
     assert (again.exit_code, "--force" in again.stderr) == (2, True)

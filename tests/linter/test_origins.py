@@ -113,4 +113,4 @@ def test_lint_ends_in_1_by_the_rule_that_is_chosen(
 
 def test_a_hazard_of_the_compiler_s_is_told_as_such() -> None:
     told = " ".join(run("lint", DUMPS / "gemm.sm_90a.tir").stdout.split())
-    assert "missed-phase (certain, the compiler's): " in told
+    assert "missed-phase (certain, inserted by the compiler): " in told

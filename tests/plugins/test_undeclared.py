@@ -69,7 +69,8 @@ def test_check_names_it_instead_of_a_wait(dump: Path) -> None:
     witnesses = [one["witness"] for one in kernel["violations"]]
     assert witnesses
     assert all(one.startswith(TOLD) for one in witnesses)
-    assert f"rule 5, B_shared and A_shared: {TOLD}; `call_extern(" in told(*command)
+    rule = "rule 5 (Asynchronous accesses last until waited for)"
+    assert f"{rule}, B_shared and A_shared: {TOLD}; `call_extern(" in told(*command)
     (line,) = run(*command, "--format", "github").stdout.splitlines()
     assert f"{TOLD}; " in line
     assert "file=kernel.tir,line=" in line

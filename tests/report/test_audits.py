@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from smemreuse.ir.kernel import Kernel
-from smemreuse.report.audits import NOTHING_TO_AUDIT, check_entry, check_lines, checked
+from smemreuse.report.audits import NOT_MERGED, check_entry, check_lines, checked
 from smemreuse.report.data import Subject
 from smemreuse.results.audit import Audit, PlanSource
 from smemreuse.results.verdict import SOUND, Verdict
@@ -26,13 +26,13 @@ def test_the_verdict_comes_first() -> None:
     assert heading == (
         "unsound: made.tir: gemm_kernel (shared.dyn), merged in the file, 2 buffers in 32,768 bytes"
     )
-    assert finding == "  rule 2, As and Cs: `Cs[0] = acc[0]` overwrote it"
-    assert re.fullmatch(r"  finding \[plan-[0-9a-f]{8}\]", known_by)
+    assert finding == "  rule 2 (Loops go round), As and Cs: `Cs[0] = acc[0]` overwrote it"
+    assert re.fullmatch(r"  \[plan-[0-9a-f]{8}\] names it in smemreuse.toml", known_by)
 
 
 def test_where_nothing_is_merged_there_is_nothing_to_audit() -> None:
     audit = Audit(PlanSource.NOTHING_MERGED, {}, 0, Verdict(SOUND))
     (line,) = check_lines(checked(SUBJECT, audit))
-    assert line.plain.endswith(f"{NOTHING_TO_AUDIT}; with nothing shared it is sound")
+    assert line.plain.endswith(f": {NOT_MERGED} sound)")
     (line,) = check_lines(checked(Subject("k.tir", Kernel("k", ()), SCOPE), audit))
     assert line.plain == "k.tir: k has no shared buffers"

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 
-from smemreuse.ir.kernel import Kernel
-from smemreuse.report.data import Subject
 from smemreuse.report.explanations import (
     explain_entry,
     explain_lines,
     explain_summary,
     explain_table,
 )
+from smemreuse.report.layouts import Layouts
 from smemreuse.results.explanation import Cause
 from smemreuse.results.plan import Plan
+from smemreuse.results.provenance import Origin
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import SOUND, UNPROVED, Verdict
 from tests.report.made import (
     APART,
     PAIRS,
-    PLANS,
-    SCOPE,
     SHARED,
     SUBJECT,
     TOGETHER,
@@ -76,31 +74,52 @@ def test_a_row_for_each_pair() -> None:
     ]
 
 
-def summary(subject: Subject, apart: Plan, *wanted: str, pairs: bool = True) -> list[str]:
-    judged = [PLANS["outer"], (SHARED, Verdict(SOUND))]
+def summary(layouts: Layouts, *wanted: str, pairs: bool = True) -> list[str]:
     console = out()
-    for line in explain_summary(console, subject, judged, apart, PAIRS if pairs else (), wanted):
+    for line in explain_summary(console, SUBJECT, layouts, PAIRS if pairs else (), wanted):
         console.print(line)
     return printed(console).splitlines()
 
 
-def test_what_each_plan_makes_of_a_kernel() -> None:
-    first, second, *table = summary(SUBJECT, APART)
-    assert first == (
-        "gemm_kernel (shared.dyn), policy outer: 65,536 of 65,536 bytes; nothing is reused; "
-        "verdict: sound"
-    )
-    assert second == (
-        "gemm_kernel (shared.dyn), policy dataflow: 32,768 of 65,536 bytes; "
-        "32,768 bytes are reused; verdict: sound"
-    )
-    assert any("As and Cs" in line for line in table)
+PROVED = Verdict(SOUND)
+
+
+def shipped(made: Plan, verdict: Verdict = PROVED, apart: Plan = APART) -> Layouts:
+    return Layouts("TileLang", (made, verdict), (apart, PROVED), apart)
+
+
+def test_the_layout_that_ships_comes_first_and_what_it_is_compared_with() -> None:
+    first, *rest = summary(shipped(SHARED))
+    assert first == "gemm_kernel (shared.dyn)"
+    assert rest[:3] == [
+        "  shipped: 32,768 bytes, smemreuse's layout (proved sound)",
+        "  TileLang's default merge: 65,536 bytes (proved sound); shipped: 50.0 % fewer",
+        "  buffers side by side: 65,536 bytes; shipped: 50.0 % fewer",
+    ]
+    assert any("As and Cs" in line for line in rest)
+
+
+def test_a_layout_of_the_compiler_that_is_kept_is_named() -> None:
+    kept = SHARED.with_provenance(origin=Origin.KEPT_FROM_COMPILER)
+    lines = summary(shipped(kept, Verdict(UNPROVED)))
+    whose = "the layout of TileLang's default merge, which is kept"
+    assert lines[1] == f"  shipped: 32,768 bytes, {whose} (unproved)"
+    assert not any(line.startswith("  TileLang's default merge: ") for line in lines)
+    proved = SHARED.with_provenance(origin=Origin.COMPILER_PROVED)
+    assert "the layout of TileLang's default merge (proved sound)" in summary(shipped(proved))[1]
+
+
+def test_what_shares_nothing_is_called_so() -> None:
+    lines = summary(shipped(APART))
+    assert lines[1] == "  shipped: 65,536 bytes, no buffers share bytes (proved sound)"
+    assert lines[2].endswith("default merge: 65,536 bytes (proved sound); as many as shipped")
+    alone = Layouts("TileLang", (APART, PROVED), None, APART)
+    assert "  TileLang's default merge: none, it does not compile this kernel" in summary(alone)
 
 
 def test_without_pairs_it_says_why() -> None:
     unused = buffer("Us", 4)
     apart = plan("outer", {A: 0}, {A: (0, 1)}, buffers=(A, unused))
-    assert summary(SUBJECT, apart, "Us", pairs=False)[-1] == "Us is not used"
-    assert summary(SUBJECT, apart, pairs=False)[-1] == "fewer than two buffers are used"
-    nothing = Subject("k.tir", Kernel("k", ()), SCOPE)
-    assert summary(nothing, apart) == ["k.tir: k has no shared buffers"]
+    assert summary(shipped(apart, apart=apart), "Us", pairs=False)[-1] == "Us is not used"
+    last = summary(shipped(apart, apart=apart), pairs=False)[-1]
+    assert last == "fewer than two buffers are used"

@@ -77,7 +77,7 @@ def test_one_cause_is_told_once_with_its_count_and_all_its_kernels() -> None:
         "kernels linted with the barriers and fences that the compiler will insert"
     )
     heading, seen, cause, mend = lines[1:5]
-    assert heading == (f"race (certain, exit code 1): 4 in 3 kernels; {HazardKind.RACE.sentence}")
+    assert heading == (f"race (certain, exit code 1): 4 in 3 kernels. {HazardKind.RACE.sentence}.")
     assert seen == f"  {seen_words(RACE)}"
     assert cause == "  4 at a store after `ptx_cp_async`, of As, Bs: x/ mm_{1,2}; y/ mla"
     assert mend.startswith("    fix, in the first [")
@@ -90,8 +90,8 @@ def test_what_fails_comes_first_and_the_rest_is_a_line_for_each_kind() -> None:
     lines = told(linted("a.tir", LATE, possible, RACE), linted("b.tir", LATE))
     kinds = [line for line in lines if " (" in line and not line.startswith(" ")]
     assert kinds == [
-        f"race (certain, exit code 1): 1 in 1 kernel; {HazardKind.RACE.sentence}",
-        "missed-phase (certain, the compiler's): 2 in 2 kernels, of mbarrier: a, b",
+        f"race (certain, exit code 1): 1 in 1 kernel. {HazardKind.RACE.sentence}.",
+        "missed-phase (certain, inserted by the compiler): 2 in 2 kernels, of mbarrier: a, b",
         "race (possible): 1 in 1 kernel, of As: a",
     ]
     gate = Gate(fail_on=FailOn.COMPILER)
@@ -152,7 +152,7 @@ def test_hazards_that_need_a_long_loop_stand_apart_and_name_it() -> None:
     assert headings == [
         "race (certain, exit code 1",
         "race (certain if the loop over k or m is long enough, exit code 1",
-        "missed-phase (certain if the loop over i and j is long enough, the compiler's",
+        "missed-phase (certain if the loop over i and j is long enough, inserted by the compiler",
     ]
 
 

@@ -36,6 +36,12 @@ def test_what_was_put_in_where_and_why() -> None:
     ]
 
 
+def test_what_the_compiler_put_in_is_called_so() -> None:
+    theirs = replace(MENDED, hazard=replace(HAZARD, origin=type(HAZARD.origin).COMPILER))
+    first, _ = mending_lines(Mending(BEFORE, AFTER, (theirs,)))
+    assert "for race (certain, inserted by the compiler): thread 1" in first
+
+
 def test_what_could_not_be_mended() -> None:
     left = Mending(BEFORE, BEFORE, (), (Unmended(HAZARD, "who knows how"),))
     assert list(mending_lines(left)) == [

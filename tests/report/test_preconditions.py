@@ -26,7 +26,7 @@ def test_of_a_clean_kernel_nothing_is_assumed() -> None:
 def test_a_hazard_leaves_what_it_speaks_against() -> None:
     assert lines(BEFORE) == [
         "  the proof assumes that the unmerged kernel has no data race and waits for each "
-        "asynchronous access; lint refutes that (race: thread 1 is too early)"
+        "asynchronous access; lint refutes that (race at line 7)"
     ]
     possible = replace(BEFORE, hazards=(replace(HAZARD, certain=False),))
     assert lines(possible)[0].startswith("  the proof assumes that the unmerged kernel has no")

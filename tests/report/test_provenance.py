@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from smemreuse.report.provenance import notes
+from smemreuse.report.provenance import notes, notes_for_people
 from smemreuse.results.provenance import (
     Occupancy,
     Origin,
@@ -96,3 +96,16 @@ def test_each_thing_is_a_sentence(fields: dict[str, Any], told: tuple[str, ...])
 def test_every_fault_has_words() -> None:
     for fault in StockFault:
         assert notes(Provenance("outer", "tvm", "bytes", failures=(StockFailure(fault, "b"),)))
+
+
+def test_people_are_told_whose_layout_it_is() -> None:
+    def told(origin: Origin) -> tuple[str, ...]:
+        made = Provenance("dataflow", "best", "bytes", origin)
+        return notes_for_people(made, "TileLang")
+
+    assert told(Origin.COMPILER_PROVED) == ("TileLang's own layout, proved",)
+    (kept,) = told(Origin.KEPT_FROM_COMPILER)
+    assert kept.startswith("unproved, as TileLang left it: ")
+    (inner,) = told(Origin.INNER_PROVED)
+    assert inner.startswith("by the live ranges of policy inner")
+    assert told(Origin.POLICY) == ()

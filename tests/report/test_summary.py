@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from smemreuse.report.comparison_legends import kernels_legend
 from smemreuse.report.comparisons import (
     SORTS,
     WORST,
@@ -17,6 +18,7 @@ from smemreuse.report.comparisons import (
 )
 from smemreuse.results.comparison import Comparison, Concern, PolicyResult
 from smemreuse.results.findings import FindingKind, Level
+from smemreuse.results.residents import Registers, RegisterSource
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, VerdictKind
 from tests.report.made import cells, out
 
@@ -67,14 +69,15 @@ def test_the_totals() -> None:
     bare = replace(FINE, buffers=0, file="d/bare.tir")
     told = [line.plain for line in summary_lines([FINE, LARGER, bare])]
     assert told == [
-        "3 files: 2 kernels with shared memory, 1 without; sums of bytes, and their difference "
-        "from outer:",
-        "  side by side  8,192 bytes  +100.0 %",
-        "  outer         4,096 bytes            1 unproved, 1 unsound",
-        "  dataflow      4,096 bytes    +0.0 %  2 sound",
-        "  lower bound   4,096 bytes    +0.0 %",
-        "dataflow against outer: 1 smaller by 1,024 bytes, 1 larger by 1,024, "
-        "1 with more blocks per SM",
+        "3 files: 2 kernels with shared memory, 1 without; bytes of all, and their difference in % "
+        "of the default merge:",
+        "  side by side   8,192 bytes  +100.0 %",
+        "  default merge  4,096 bytes",
+        "  outer          4,096 bytes       0 %  1 unproved, 1 unsound",
+        "  dataflow       4,096 bytes       0 %  2 sound",
+        "  lower bound    4,096 bytes       0 %",
+        "what ships (dataflow) against the default merge: 1 smaller by 1,024 bytes, 1 larger by "
+        "1,024, 1 with more blocks per SM",
     ]
     (line,) = summary_lines([bare])
     assert line.plain == "1 file: 0 kernels with shared memory, 1 without"
@@ -134,25 +137,47 @@ def test_names_are_as_long_as_it_takes() -> None:
 
 
 def test_a_row_for_each_kernel_with_the_columns_that_there_is_room_for() -> None:
-    table = cells(kernels_table(out(), [FINE, OPEN], ["k", "open"], ["", "new"]))
-    table[0][1] = table[0][1].replace(" ", "-")
-    assert table == [
-        [
-            "kernel",
-            "side-by-side",
-            "outer",
-            "dataflow",
-            "bound",
-            "gap",
-            "blocks",
-            "verdict",
-            "baseline",
-        ],
-        ["k", "4,096", "3,072", "2,048", "2,048", "1.000", "3", "sound", ""],
-        ["open", "4,096", "1,024", "1,024", "1,024", "1.000", "2", "unproved", "new"],
+    known = replace(FINE, default_bytes=2560, compiler="TileLang")
+    table = cells(kernels_table(out(), [known, OPEN], ["k", "open"], ["", "new"]))
+    assert [heading.split() for heading in table[0]] == [
+        ["kernel"],
+        ["side", "by", "side"],
+        ["default"],
+        ["ships"],
+        ["change"],
+        ["lower", "bound"],
+        ["above", "bound"],
+        ["blocks", "per", "SM"],
+        ["verdict"],
+        ["baseline"],
     ]
-    narrow = cells(kernels_table(out(80), [FINE], ["k"]))
-    assert narrow[0] == ["kernel", "outer", "dataflow", "gap", "blocks", "verdict"]
+    assert table[1:] == [
+        ["k", "4,096", "2,560", "2,048", "-20.0 %", "2,048", "0 %", "3", "sound", ""],
+        ["open", "4,096", "-", "1,024", "-", "1,024", "0 %", "2", "unproved", "new"],
+    ]
+    narrow = cells(kernels_table(out(80), [FINE], ["k"]))[0]
+    assert narrow == ["kernel", "default", "ships", "change", "blocks per SM", "verdict"]
+
+
+def test_the_default_merge_decides_what_is_saved() -> None:
+    """Not policy outer, which no compiler packs so."""
+    known = replace(FINE, default_bytes=2048, default_blocks=3)
+    assert (FINE.saved_bytes, FINE.gains_block) == (1024, True)
+    assert (known.saved_bytes, known.gains_block, known.is_changed) == (0, False, False)
+    legend = " ".join(line.plain for line in kernels_legend(out(80), [known]))
+    assert "ships: smemreuse's layout, proved, or the default one, kept." in legend
+    assert "change: in % of default." in legend
+
+
+def test_blocks_that_registers_stop_are_told_by_an_example() -> None:
+    few = Registers(64, RegisterSource.ESTIMATE)
+    stopped = row(
+        result("outer", 1024), result("dataflow", 1024, blocks=9, resident=4, registers=few)
+    )
+    legend = [line.plain for line in kernels_legend(out(80), [stopped])]
+    told = "blocks per SM: resident at once; in `4 of 9` shared memory and threads allow 9, and "
+    assert f"{told}registers 4 (64 a thread, estimated before ptxas)." in legend
+    assert not any("blocks per SM" in line.plain for line in kernels_legend(out(80), [FINE]))
 
 
 def test_orders() -> None:

@@ -75,13 +75,15 @@ def test_rows_go_by_offset() -> None:
 
 
 def test_the_comparison() -> None:
-    rows = cells(compare_table(out(), [comparison(SUBJECT, 64 * KB, [*PLANS.values()])]))
-    sizes = ["65,536", "65,536", "1.000", "yes"]
+    default = ("TileLang", replace(APART, arena_bytes=48 * KB))
+    compared = comparison(SUBJECT, 64 * KB, [*PLANS.values()], default=default)
+    rows = cells(compare_table(out(), [compared]))
+    sizes = ["65,536", "65,536", "0 %", "yes"]
     assert rows[1:] == [
-        ["made.tir", "shared.dyn", "65,536", "outer", *sizes, "2", "sound"],
-        ["gemm_kernel", *[""] * 9],
-        ["", "", "", "inner", "32,768", "32,768", "1.000", "yes", "4", "unsound"],
-        ["", "", "", "dataflow", "32,768", "32,768", "1.000", "yes", "4", "sound"],
+        ["made.tir", "shared.dyn", "65,536", "49,152", "outer", *sizes, "2", "sound"],
+        ["gemm_kernel", *[""] * 10],
+        ["", "", "", "", "inner", "32,768", "32,768", "0 %", "yes", "4", "unsound"],
+        ["", "", "", "", "dataflow", "32,768", "32,768", "0 %", "yes", "4", "sound"],
     ]
 
 
@@ -96,7 +98,7 @@ def test_what_is_kept_is_marked_and_the_limit_is_told() -> None:
 def test_a_smaller_plan_is_told_with_what_keeps_it_from_being_proved() -> None:
     line = hoped_line(SUBJECT, SHARED, Verdict(UNPROVED, uncovered=("nobody knows the phase",)))
     assert line.plain == (
-        "made.tir: gemm_kernel (shared.dyn) a plan of 32,768 bytes may work, "
+        "made.tir: gemm_kernel (shared.dyn): a plan of 32,768 bytes may work, "
         "but it is unproved: nobody knows the phase"
     )
 
@@ -104,13 +106,13 @@ def test_a_smaller_plan_is_told_with_what_keeps_it_from_being_proved() -> None:
 def test_what_is_not_proved_smallest_is_not_called_so() -> None:
     loose = replace(APART, lower_bound_bytes=32 * KB)
     (_, row, _) = cells(compare_table(out(), [comparison(SUBJECT, 0, [(loose, Verdict(SOUND))])]))
-    assert row[4:8] == ["65,536", "32,768", "2.000", "no"]
+    assert row[5:9] == ["65,536", "32,768", "+100.0 %", "no"]
 
 
 def test_a_kernel_without_shared_memory_has_no_gap() -> None:
     empty = plan("outer", {}, {}, ENTRIES)
     rows = cells(compare_table(out(), [comparison(SUBJECT, 0, [(empty, Verdict(SOUND))])]))
-    assert rows[1][2:] == ["0", "outer", "0", "0", "-", "yes", "32", "sound"]
+    assert rows[1][2:] == ["0", "-", "outer", "0", "0", "-", "yes", "32", "sound"]
     assert (
         no_buffers("made.tir", "gemm_kernel").plain == "made.tir: gemm_kernel has no shared buffers"
     )

@@ -1,0 +1,63 @@
+"""What the headings of `compare`'s tables mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from smemreuse.report.columns import by_registers, registers_stop
+from smemreuse.results.comparison import Comparison, PolicyResult
+
+DEFAULT = "default merge"
+"""What a kernel's compiler makes by itself."""
+
+_SHIPPED = "smemreuse's layout, proved, or the default one, kept."
+_ABOVE = "above bound: bytes beyond the lower bound, in % of it."
+
+
+def _default_words(compared: Sequence[Comparison]) -> str:
+    """Whose default merges kernels are compared with."""
+    names = [*filter(None, dict.fromkeys(row.compiler for row in compared))]
+    verb = "make" if len(names) > 1 else "makes"
+    return f"what {' and '.join(names) or 'the compiler'} {verb} by default"
+
+
+def _shared_legend(
+    results: Sequence[PolicyResult], applied: Sequence[PolicyResult]
+) -> Iterator[Text]:
+    """What blocks mean where registers stop some, and what the plans are for."""
+    stopped = next((one for one in results if registers_stop(one.resident, one.blocks)), None)
+    if stopped is not None and stopped.resident is not None and stopped.blocks is not None:
+        words = stopped.registers.words if stopped.registers else "estimated before ptxas"
+        yield Text(by_registers(stopped.resident, stopped.blocks, words), style="dim")
+    if any(one.objective == "speed" for one in applied):
+        yield Text(
+            "Planned for speed: buffers share bytes where that gains a resident block or L1. "
+            "`--objective bytes` plans the smallest arena.",
+            style="dim",
+        )
+
+
+def kernels_legend(out: Console, compared: Sequence[Comparison]) -> Iterator[Text]:
+    """What the headings of `kernels_table` mean, and what the plans are for."""
+    yield Text(f"default: {_default_words(compared)}.", style="dim")
+    yield Text(f"ships: {_SHIPPED} change: in % of default.", style="dim")
+    if out.width > 99:
+        yield Text(f"lower bound: nothing proved takes fewer bytes. {_ABOVE}", style="dim")
+    applied = [one.applied for one in compared]
+    yield from _shared_legend(applied, applied)
+
+
+def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
+    """What the headings and the policies of `compare_table` mean, and what the plans are for."""
+    yield Text(f"{DEFAULT}: {_default_words(compared)}.", style="dim")
+    yield Text("outer: the live ranges of that merge, packed by smemreuse.", style="dim")
+    yield Text("inner: finer live ranges, not safe by themselves; never ships.", style="dim")
+    yield Text(f"dataflow: what ships: {_SHIPPED}", style="dim")
+    yield Text("lower bound: no plan of that policy takes fewer bytes.", style="dim")
+    yield Text(_ABOVE, style="dim")
+    yield Text("proved smallest: no arena of that policy is smaller.", style="dim")
+    results = [one for row in compared for one in row.policies.values()]
+    yield from _shared_legend(results, [one.applied for one in compared])

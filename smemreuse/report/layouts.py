@@ -1,0 +1,88 @@
+"""Which layout of a kernel ships, and what it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from smemreuse.ir.kernel import DYNAMIC_SCOPE
+from smemreuse.report.data import Subject
+from smemreuse.report.verdicts import kind_text
+from smemreuse.results.plan import Plan
+from smemreuse.results.verdict import Judged, Verdict
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """The layouts of one kernel and scope.
+
+    `shipped` is the one that is applied, or the compiler's own where it is kept; `default` is that
+    of the default merge of `compiler`, None where it makes none; `apart` shares nothing.
+    """
+
+    compiler: str
+    shipped: Judged
+    default: Judged | None
+    apart: Plan
+
+    @property
+    def is_smaller(self) -> bool:
+        """Whether what ships takes fewer bytes than the default merge or, without one, than buffers
+        side by side."""
+        usual = self.apart if self.default is None else self.default[0]
+        return self.shipped[0].arena_bytes < usual.arena_bytes
+
+    @property
+    def whose(self) -> str:
+        """Where the shipped layout comes from."""
+        plan, _ = self.shipped
+        merge = f"the layout of {self.compiler}'s default merge"
+        if plan.provenance.is_kept:
+            return f"{merge}, which is kept"
+        if plan.provenance.is_own:
+            return merge
+        return "smemreuse's layout" if plan.sharing_pairs() else "no buffers share bytes"
+
+    @property
+    def why_no_default(self) -> str:
+        """Why the default merge of the compiler makes no layout."""
+        if self.apart.scope == DYNAMIC_SCOPE:
+            return "none, it does not compile this kernel"
+        return "none, it leaves static shared memory as it is"
+
+
+def layout_lines(subject: Subject, layouts: Layouts) -> Iterator[Text]:
+    """The shipped layout, its bytes and verdict, and those that it is compared with."""
+    plan, verdict = layouts.shipped
+    yield Text(f"{subject.kernel.name} ({subject.scope})", style="bold")
+    symbolic = " and those of symbolic size" if plan.symbolic_offsets else ""
+    first = f"  shipped: {plan.arena_bytes:,} bytes{symbolic}, {layouts.whose} "
+    yield Text(first, style="bold").append_text(_told(verdict))
+    name = f"  {layouts.compiler}'s default merge: "
+    if layouts.default is None:
+        yield Text(f"{name}{layouts.why_no_default}")
+    elif not plan.provenance.is_own:
+        other, found = layouts.default
+        against = _against(other.arena_bytes, plan.arena_bytes)
+        yield Text(f"{name}{other.arena_bytes:,} bytes ").append_text(_told(found)).append(against)
+    if plan.sharing_pairs():
+        apart = layouts.apart.arena_bytes
+        yield Text(f"  buffers side by side: {apart:,} bytes{_against(apart, plan.arena_bytes)}")
+
+
+def _told(verdict: Verdict) -> Text:
+    """The verdict in parentheses."""
+    word = kind_text(verdict.verdict)
+    return Text("(proved " if verdict.sound else "(", style="").append_text(word).append(")")
+
+
+def _against(other: int, shipped: int) -> str:
+    """How far the shipped bytes are from those of another layout, in percent of these."""
+    if other == shipped:
+        return "; as many as shipped"
+    if not other:
+        return ""
+    change = 100 * abs(shipped - other) / other
+    return f"; shipped: {change:.1f} % {'fewer' if shipped < other else 'more'}"

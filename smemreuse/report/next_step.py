@@ -1,0 +1,133 @@
+"""The last line that a verb has for people: what to do next. Needs nothing that draws."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from smemreuse.errors import printable
+
+_GOES_ON = " \\"
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What to do next: `words` of a command to paste, quoted for a shell, and what it is for in
+    `why`. Without words there is nothing to do, and `why` gives the reason."""
+
+    why: str
+    words: tuple[str, ...] = ()
+
+    def lines(self, width: int) -> Iterator[str]:
+        """One line; where that is longer than `width`, the command stands in lines of its own."""
+        if not self.words:
+            text = f"next: nothing to do: {self.why}"
+            yield from textwrap.wrap(text, max(width, 20), subsequent_indent="  ")
+            return
+        lead = f"next ({self.why}):"
+        line = " ".join([lead, *self.words])
+        if len(line) <= width:
+            yield line
+        else:
+            yield from textwrap.wrap(lead, max(width, 20), subsequent_indent="  ")
+            yield from command_lines(self.words, width)
+
+
+def command_lines(words: Sequence[str], width: int) -> Iterator[str]:
+    """A command of quoted words, ready to paste, in lines of `width` characters.
+
+    The shell joins lines that end in a backslash: after a space they are words, and at the first
+    column of the next line the two halves of one word, such as a path that is longer than a line.
+    """
+    line = ""
+    for word in _with_values(words, width):
+        if line and len(line) + 1 + len(word) + len(_GOES_ON) > width:
+            yield line + _GOES_ON
+            line = ""
+        line = f"{line} {word}" if line else word
+        while len(line) > width - len(_GOES_ON) and _may_be_cut(word):
+            yield line[: width - 1] + "\\"
+            line = line[width - 1 :]
+    if line:
+        yield line
+
+
+def _with_values(words: Sequence[str], width: int) -> Iterator[str]:
+    """The words, an option together with its value where both have room on one line."""
+    rest = [*words]
+    while rest:
+        word = rest.pop(0)
+        together = f"{word} {rest[0]}" if rest else ""
+        is_valued = word.startswith("-") and rest and not rest[0].startswith("-")
+        if is_valued and len(together) + len(_GOES_ON) <= width:
+            rest.pop(0)
+            word = together
+        yield word
+
+
+def _may_be_cut(word: str) -> bool:
+    """Whether a shell joins the two halves: between quotes it would keep the backslash."""
+    return "'" not in word and "\\" not in word
+
+
+def nothing(why: str) -> NextStep:
+    """That there is nothing to do, and why."""
+    return NextStep(why)
+
+
+def command(why: str, *words: object) -> NextStep:
+    """A call of smemreuse and what it is for; words are quoted."""
+    return NextStep(why, ("smemreuse", *quoted(*words)))
+
+
+def quoted(*words: object) -> tuple[str, ...]:
+    """The words as a shell takes them; characters that could steer a terminal are escaped."""
+    return tuple(printable(shlex.quote(str(word))) for word in words)
+
+
+def path(file: str) -> str:
+    """A file as an argument: one that begins with a hyphen is no option."""
+    return f"./{file}" if file.startswith("-") and file != "-" else file
+
+
+# After verbs that write files ---------------------------------------------------------------------
+
+
+def after_apply(file: str, output: str, merged: bool) -> NextStep:
+    """`merged` tells whether anything was."""
+    if not merged:
+        return nothing("no two buffers were to be merged")
+    if output == "-":
+        words = command("", "apply", path(file), "-o", "-").words
+        return NextStep("audit it", (*words, "|", *command("", "check", "-").words))
+    return command("audit what was written", "check", path(output))
+
+
+def after_page(output: str) -> NextStep:
+    """After a page or a picture was written to a file."""
+    return NextStep("look at it", quoted("python3", "-m", "webbrowser", output))
+
+
+def after_page_text(files: Sequence[str]) -> NextStep:
+    """After a page was written to standard output."""
+    return command("a file of it", "report", *map(path, files), "-o", "report.html")
+
+
+def after_picture(file: str, kind: str) -> NextStep:
+    """After a picture was written to standard output."""
+    return command("a file of it", "graph", path(file), "--kind", kind, "-o", f"{kind}.svg")
+
+
+def after_pack(
+    file: str, *, fits: bool | None, smallest: bool, capacity: int | None, seconds: float
+) -> NextStep:
+    """`fits` is None where that was not decided in so many seconds; `smallest` is proved."""
+    if fits is False:
+        return nothing("it is proved that nothing fits")
+    if fits and (smallest or capacity is not None):
+        return nothing("no packing is smaller" if smallest else "it fits")
+    within = () if capacity is None else ("--capacity", capacity)
+    longer = ("--seconds", f"{max(1, 10 * seconds):g}")
+    return command("search longer", "pack", path(file), *within, *longer)

@@ -1,0 +1,289 @@
+"""What to do next after each verb, of the records that it has made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from smemreuse.report.audits import Failure
+from smemreuse.report.difference import effects_of
+from smemreuse.report.fit import Fit
+from smemreuse.report.hazards import Linted
+from smemreuse.report.headroom import ShippedHeadroom
+from smemreuse.report.layouts import Layouts
+from smemreuse.report.next_step import (
+    NextStep,
+    after_page,
+    command,
+    nothing,
+    path,
+    quoted,
+)
+from smemreuse.results.audit import Checked
+from smemreuse.results.comparison import Comparison, Concern
+from smemreuse.results.difference import CauseKind, Difference
+from smemreuse.results.gate import Gate
+from smemreuse.results.hazards import Hazard, Remedy
+from smemreuse.results.plan import Plan
+
+Options = Sequence[str]
+"""Options of the verb that was called which the next one takes, too."""
+
+NO_BUFFERS = nothing("there are no shared buffers")
+_MERGED = ("-o", "merged.tir")
+_INSERTED = (Remedy.BARRIER, Remedy.WAIT, Remedy.FENCE, Remedy.NARROW)
+"""What `lint --fix` puts in."""
+
+
+_CONCERNS = {
+    Concern.UNSOUND: "which buffers must not share",
+    Concern.UNPROVED: "what is not proved",
+    Concern.HOPED: "what keeps a smaller layout from being proved",
+    Concern.GAP: "why it takes more than its lower bound",
+}
+"""What `explain` tells of a kernel with a concern."""
+
+
+def after_compare(rows: Sequence[Comparison], options: Mapping[str, Options]) -> NextStep:
+    """`options` are those of the verbs that may come next: `explain` and `apply`."""
+    held = [row for row in rows if row.buffers]
+    if not held:
+        return NO_BUFFERS
+    concerns = [one for one in Concern if one is not Concern.STOCK_UNSOUND]
+    for concern in concerns:
+        concerned = [row for row in held if row.concern is concern]
+        if concerned:
+            worst = max(concerned, key=lambda row: row.weight)
+            file = path(worst.file)
+            if concern is Concern.TOO_LARGE:
+                return command("what would make it fit", "fit", file, "--arch", worst.arch)
+            return command(_CONCERNS[concern], "explain", file, *options["explain"])
+    unsafe = [row for row in held if row.concern is Concern.STOCK_UNSOUND]
+    most = max(unsafe or held, key=lambda row: row.saved_bytes)
+    if not unsafe and most.saved_bytes <= 0:
+        return nothing("what ships takes no fewer bytes than the default merge")
+    sizes = f"the layout of {most.applied.arena_text} bytes"
+    why = f"write it with {sizes}" + (", which is proved" if unsafe else "")
+    return command(why, "apply", path(most.file), *options["apply"], *_MERGED)
+
+
+def after_regression(baseline: str, files: Sequence[str], options: Options) -> NextStep:
+    """After `compare` against a baseline than which something is worse, or missing."""
+    if len(files) == 1:
+        return command("why, by cause", "diff", path(baseline), path(files[0]), *options)
+    return _new_baseline("compare", files, options)
+
+
+def _new_baseline(verb: str, files: Sequence[str], options: Options) -> NextStep:
+    step = command("if that is meant, a new baseline", verb, *map(path, files), *options)
+    return NextStep(step.why, (*step.words, *quoted("--format", "json"), ">", "baseline.json"))
+
+
+def after_plan(made: Sequence[tuple[str, Plan]], options: Options) -> NextStep:
+    """`made` are the plans by file; `options` those with which they were made."""
+    if not made:
+        return NO_BUFFERS
+    file, plan = made[0]
+    if not any(one.sharing_pairs() for _, one in made):
+        return nothing("no two buffers share bytes in this layout")
+    if plan.policy == "dataflow":
+        return command("write the merged TIR", "apply", path(file), *options, *_MERGED)
+    return _checked_plan("whether it is sound", file, options)
+
+
+def _checked_plan(why: str, file: str, options: Options = ()) -> NextStep:
+    plan = command(why, "plan", path(file), *options, "--format", "json")
+    check = command(why, "check", path(file), "--plan", "plan.json")
+    return NextStep(why, (*plan.words, ">", "plan.json", "&&", *check.words))
+
+
+def after_analyze(file: str, has_buffers: bool, policy: str) -> NextStep:
+    """After the live ranges of a dump's buffers."""
+    if not has_buffers:
+        return NO_BUFFERS
+    options = () if policy == "dataflow" else ("--policy", policy)
+    return command("the layout that these live ranges give", "plan", path(file), *options)
+
+
+def after_explain(
+    file: str, found: Sequence[tuple[Layouts, ShippedHeadroom]], options: Options
+) -> NextStep:
+    """After whole kernels; `options` are those of the call that `apply` has, too."""
+    if not found:
+        return NO_BUFFERS
+    for _, headroom in found:
+        residents = headroom.shipped.residents
+        if residents is not None and not residents.blocks:
+            return command("what would make it fit", "fit", path(file), "--arch", residents.arch)
+    for _, headroom in found:
+        one_more, residents = headroom.smallest.next_block, headroom.shipped.residents
+        if one_more and one_more.changes and residents and residents.most_bytes:
+            why, most = "the changes that gain a block, one by one", residents.most_bytes
+            return command(why, "fit", path(file), "--limit", most)
+    for layouts, _ in found:
+        if layouts.is_smaller:
+            why = f"write it with the layout of {layouts.shipped[0].arena_bytes:,} bytes"
+            return command(why, "apply", path(file), *options, *_MERGED)
+    for _, headroom in found:
+        residents, changes = headroom.shipped.residents, headroom.changes
+        if headroom.objective == "bytes" and changes and residents is not None:
+            saved = headroom.shipped.arena_bytes - changes[0].arena_bytes
+            least = residents.block_bytes - saved
+            why = f"the changes that lead to {least:,} bytes a block"
+            return command(why, "fit", path(file), "--limit", least)
+    return nothing("no known layout or change gains a resident block")
+
+
+def after_pairs(file: str, *, may_share: bool) -> NextStep:
+    """After one pair of buffers, or all pairs of one buffer."""
+    if may_share:
+        return command("where each buffer lies", "plan", path(file), "--objective", "bytes")
+    return command("what would lower the bytes", "explain", path(file))
+
+
+def after_fit(found: Sequence[Fit]) -> NextStep:
+    large = [one for one in found if not one.fits]
+    if not large:
+        return nothing("every kernel fits") if found else NO_BUFFERS
+    why = "which buffers are live at the peak, and how long"
+    return command(why, "explain", path(large[0].file), "--objective", "bytes")
+
+
+def after_check(
+    failed: Mapping[Failure, Sequence[Checked]],
+    files: Sequence[str],
+    missing: bool,
+    plan_file: str | None,
+    options: Options,
+) -> NextStep:
+    """`failed` are the kernels by why they fail, `missing` whether the baseline has more."""
+    for failure in (Failure.UNSOUND, Failure.UNPROVED):
+        for row in failed.get(failure, ()):
+            if plan_file is not None:
+                return command("the layout that is proved", "plan", path(row.file))
+            if failure is Failure.UNSOUND:
+                why = "merge the dump from before the merge anew, proved"
+                return command(why, "apply", "BEFORE.tir", *_MERGED)
+            why = "if it may stay unproved"
+            return command(why, "check", path(row.file), "--allow-unproved", *options)
+    for row in failed.get(Failure.WORSE, ()):
+        return command("its verdict by itself", "check", path(row.file), *options)
+    for row in failed.get(Failure.BARE, ()):
+        if row.has_buffers:
+            return _checked_plan("check the layout of smemreuse", row.file)
+    if missing:
+        return _new_baseline("check", files, options)
+    return NO_BUFFERS if failed else nothing("no plan fails")
+
+
+def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None) -> NextStep:
+    """`fixed` is the file with the fixes, where they were asked for."""
+    if not found:
+        return nothing("there is no device kernel")
+    hazards = [
+        (one.file, hazard, identity.short) for one in found for hazard, identity in one.open_hazards
+    ]
+    if not hazards:
+        unknown = any(one.unknown for one in found)
+        whole = "no hazard was found" if fixed is None else f"{fixed} has no hazard"
+        return nothing("no hazard was found in what could be followed" if unknown else whole)
+    hazards.sort(key=lambda one: (not gate.stops(one[1]), not one[1].certain))
+    file, hazard, finding = hazards[0]
+    if fixed is None and _can_be_inserted(hazard):
+        return command("insert what is missing", "lint", path(file), "--fix", "-o", "fixed.tir")
+    shown = path(fixed or file)
+    return command("draw what goes wrong", "lint", shown, "--show", finding)
+
+
+def after_shown(file: str, hazards: Sequence[Hazard]) -> NextStep:
+    """After the timeline of one finding."""
+    if any(map(_can_be_inserted, hazards)):
+        return command("insert what is missing", "lint", path(file), "--fix", "-o", "fixed.tir")
+    return command("make it show on a GPU", "reproduce", path(file), "-o", "findings")
+
+
+def _can_be_inserted(hazard: Hazard) -> bool:
+    return hazard.certain and hazard.mend.remedy in _INSERTED
+
+
+def after_diff(
+    found: Sequence[Difference], untold: bool, sides: tuple[str, str] | None
+) -> NextStep:
+    """`found` are the kernels, those first of which most ships worse; `untold` tells that kernels
+    have no partner, `sides` are the two dumps, None for results."""
+    grown = next((one for one in found if one.is_growth), None)
+    if grown is not None:
+        asked = _pair_to_explain(grown)
+        why = f"what keeps {' and '.join(asked)} apart" if asked else "what its bytes hang on"
+        return command(why, "explain", path(grown.new.file), *asked)
+    if untold and sides is not None:
+        return command("what each side has", "compare", *map(path, sides))
+    if untold:
+        return nothing("the two sides have no kernel in common")
+    return nothing("no kernel takes more bytes or lost a block")
+
+
+def _pair_to_explain(grown: Difference) -> tuple[str, ...]:
+    """The two buffers of the cause with the largest effect, where `explain` tells of two."""
+    first = next((one.cause for one in effects_of(grown) if one.bytes > 0), None)
+    if first is None or first.kind not in _PAIRS or len(first.buffers) != 2:
+        return ()
+    return first.buffers if all(name in grown.new.sizes for name in first.buffers) else ()
+
+
+_PAIRS = (CauseKind.RANGE, CauseKind.CONFLICT)
+"""Causes of which `explain` says why, given the buffers."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What `run` did: `program` is a script, or `-m` and a module, and its arguments; `options`
+    stand before it. `page` and `dump` are what was written, if anything was."""
+
+    program: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    page: str | None = None
+    dump: str | None = None
+
+
+def after_run(ran: Ran, *, is_empty: bool, lacked_gpu: bool, has_certain: bool) -> NextStep:
+    """`has_certain` tells that `lint` finds certain hazards in the kernels of a script."""
+    if lacked_gpu:
+        why = "lower the kernels without a GPU"
+        return command(why, "run", "--lower-only", *ran.options, *ran.program)
+    if is_empty:
+        return nothing("no kernel was compiled")
+    if ran.dump is not None:
+        return command("what each kernel takes", "compare", path(ran.dump))
+    if has_certain and ran.program[0] != "-m":
+        return command("make the hazards show", "reproduce", "-o", "findings", *ran.program)
+    if ran.page is not None:
+        return after_page(ran.page)
+    words = ("--report", "page.html", *ran.options, *ran.program)
+    return command("a page with the maps", "run", *words)
+
+
+def after_reproduce(file: str, scripts: Sequence[str | None], *, ran: bool) -> NextStep:
+    """`scripts` are the files written, one for each finding, None for those of a dump; `ran` tells
+    whether they were launched."""
+    if not scripts:
+        return nothing("there is no certain finding")
+    written = [one for one in scripts if one is not None]
+    if written:
+        why = "show one again" if ran else "show one, on a GPU"
+        return NextStep(why, quoted("python3", written[0]))
+    return command("insert what is missing", "lint", path(file), "--fix", "-o", "fixed.tir")
+
+
+def after_ranking(program: Sequence[str]) -> NextStep:
+    """After the configurations of a script were ranked."""
+    return command("what its kernels take as they are tuned", "run", *program)
+
+
+def after_advise(words: Iterable[object], output: str | None, *, fits: bool) -> NextStep:
+    """`words` are the arguments of a worksheet, which wrote its page to `output`, if to any."""
+    if not fits:
+        return nothing("no candidate fits; a smaller tile or another --arch may")
+    if output is not None:
+        return after_page(output)
+    return command("a page with the roofline", "advise", *words, "-o", "roofline.html")

@@ -1,0 +1,68 @@
+"""What is told of two states of a kernel, the largest effect on what ships first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from smemreuse.report.difference import difference_lines, effects_of, in_order
+from smemreuse.results.difference import CauseKind, Difference, DifferenceCause, NamedLayout
+from smemreuse.results.residents import Residents
+
+KB = 1024
+
+
+def residents(blocks: int, size: int, threads: int | None = 128) -> Residents:
+    return Residents("sm_90", False, blocks, blocks, (), size, None, threads, None)
+
+
+def layout(arena: int, found: Residents | None) -> NamedLayout:
+    return NamedLayout("k.tir", "k", "shared.dyn", {}, {}, {}, arena, {}, residents=found)
+
+
+def cause(size: int, name: str = "As") -> DifferenceCause:
+    return DifferenceCause(CauseKind.SIZE, (name,), size, f"{name} grew")
+
+
+OLD = layout(56 * KB, residents(4, 56 * KB))
+NEW = layout(64 * KB, residents(3, 64 * KB))
+GREW = Difference(OLD, NEW, (cause(-8 * KB, "Cs"), cause(KB, "Bs"), cause(15 * KB)))
+
+
+def test_causes_go_by_blocks_and_then_by_bytes() -> None:
+    told = [(one.cause.buffers[0], one.bytes, one.blocks) for one in effects_of(GREW)]
+    assert told == [("As", 15 * KB, -1), ("Bs", KB, 0), ("Cs", -8 * KB, 0)]
+    lines = [line.plain for line in difference_lines(GREW)]
+    assert lines[0].startswith("k (shared.dyn): 57,344 to 65,536 bytes, 8,192 more (+14.3 % of")
+    assert lines[1:] == [
+        "  +15,360 bytes, -1 block: As grew",
+        "   +1,024 bytes, same blocks: Bs grew",
+        "   -8,192 bytes, same blocks: Cs grew",
+    ]
+
+
+def test_of_a_kernel_that_shrank_what_it_saves_comes_first() -> None:
+    shrank = Difference(NEW, OLD, (cause(KB, "Bs"), cause(-9 * KB)))
+    assert [one.cause.buffers[0] for one in effects_of(shrank)] == ["As", "Bs"]
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        layout(64 * KB, None),
+        layout(64 * KB, residents(3, 64 * KB, threads=None)),
+        replace(NEW, symbolic="n * 4"),
+    ],
+)
+def test_blocks_that_are_not_known_are_not_told(new: NamedLayout) -> None:
+    found = replace(GREW, new=new)
+    assert {one.blocks for one in effects_of(found)} == {None}
+    assert not any("block" in line.plain for line in [*difference_lines(found)][1:])
+
+
+def test_kernels_that_lost_a_block_come_before_those_that_only_grew() -> None:
+    most = replace(GREW, old=layout(8 * KB, residents(3, 8 * KB)))
+    assert most.bytes > GREW.bytes
+    assert in_order([most, GREW]) == [GREW, most]
+    assert in_order([replace(GREW, old=NEW), most]) == [most, replace(GREW, old=NEW)]

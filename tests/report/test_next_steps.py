@@ -1,0 +1,119 @@
+"""What to do next, of what verbs have found."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+import pytest
+
+from smemreuse.report.next_step import (
+    NextStep,
+    after_apply,
+    after_pack,
+    command,
+    command_lines,
+    nothing,
+    path,
+    quoted,
+)
+from smemreuse.report.next_steps import Ran, after_advise, after_reproduce, after_run
+
+LONG = "/folder/" + "deep/" * 30 + "kernel.tir"
+
+
+def test_a_step_is_one_line_where_it_fits() -> None:
+    step = command("audit it", "check", "a.tir")
+    assert [*step.lines(80)] == ["next (audit it): smemreuse check a.tir"]
+    assert [*nothing("all is well").lines(80)] == ["next: nothing to do: all is well"]
+
+
+@pytest.mark.parametrize("width", [24, 40, 80])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", LONG, "--format", "json"),
+        ("check", "a name.tir", "it's.tir", "--plan", LONG),
+        ("explain", *[f"buffer_{number}" for number in range(20)]),
+    ],
+)
+def test_a_long_command_stays_one_for_the_shell(words: tuple[str, ...], width: int) -> None:
+    lines = [*command_lines(quoted("printf", r"%s\n", *words), width)]
+    assert all(len(line) <= width for line in lines)
+    shell = ["sh", "-c", "\n".join(lines)]
+    done = subprocess.run(shell, capture_output=True, text=True, check=True)
+    assert tuple(done.stdout.splitlines()) == words
+
+
+def test_a_word_in_quotes_is_not_cut() -> None:
+    word = shlex.quote("a b" * 40)
+    assert [*command_lines(["check", word], 40)] == ["check \\", word]
+
+
+def test_names_steer_no_terminal_and_are_no_options() -> None:
+    assert "\x1b" not in "".join(command("look", "check", "\x1b[2J.tir").lines(80))
+    assert path("-o.tir") == "./-o.tir"
+    assert path("-") == "-"
+
+
+def text(step: NextStep) -> str:
+    return " ".join(step.lines(200))
+
+
+SCRIPT = Ran(("a.py", "--size", "8"), ("--objective", "bytes"))
+
+
+def test_after_a_run() -> None:
+    usual = {"is_empty": False, "lacked_gpu": False, "has_certain": False}
+    page = "smemreuse run --report page.html --objective bytes a.py --size 8"
+    assert page in text(after_run(SCRIPT, **usual))
+    lacked = after_run(SCRIPT, **{**usual, "lacked_gpu": True})
+    assert "smemreuse run --lower-only --objective bytes a.py --size 8" in text(lacked)
+    certain = {**usual, "has_certain": True}
+    assert "reproduce -o findings a.py --size 8" in text(after_run(SCRIPT, **certain))
+    tests = Ran(("-m", "pytest", "tests"))
+    assert "reproduce" not in text(after_run(tests, **certain))
+    drawn = Ran(SCRIPT.program, page="p.html")
+    assert text(after_run(drawn, **usual)).endswith("python3 -m webbrowser p.html")
+    dumped = Ran(SCRIPT.program, dump="dumps")
+    assert text(after_run(dumped, **usual)).endswith("smemreuse compare dumps")
+    nothing_compiled = after_run(SCRIPT, **{**usual, "is_empty": True})
+    assert text(nothing_compiled) == "next: nothing to do: no kernel was compiled"
+
+
+def test_after_what_was_made_to_show() -> None:
+    assert "show one again" in text(after_reproduce("a.py", ["found/k.py"], ran=True))
+    written = text(after_reproduce("a.py", ["found/k.py"], ran=False))
+    assert written == "next (show one, on a GPU): python3 found/k.py"
+    assert "lint a.tir --fix" in text(after_reproduce("a.tir", [None], ran=False))
+    assert "nothing to do" in text(after_reproduce("a.py", [], ran=True))
+
+
+def test_after_what_is_written_or_packed() -> None:
+    pipe = "smemreuse apply a.tir -o - | smemreuse check -"
+    assert text(after_apply("a.tir", "-", True)).endswith(pipe)
+    assert "nothing to do" in text(after_apply("a.tir", "b.tir", False))
+
+
+@pytest.mark.parametrize(
+    ("fits", "smallest", "capacity", "words"),
+    [
+        (None, False, 64, "smemreuse pack a.csv --capacity 64 --seconds 100"),
+        (True, False, None, "smemreuse pack a.csv --seconds 100"),
+        (True, True, None, "no packing is smaller"),
+        (True, False, 64, "it fits"),
+        (False, False, 64, "it is proved that nothing fits"),
+    ],
+)
+def test_after_a_packing(
+    fits: bool | None, smallest: bool, capacity: int | None, words: str
+) -> None:
+    step = after_pack("a.csv", fits=fits, smallest=smallest, capacity=capacity, seconds=10)
+    assert text(step).endswith(words)
+
+
+def test_after_advice() -> None:
+    words = ("--gemm", 64, 64, 64)
+    assert "advise --gemm 64 64 64 -o roofline.html" in text(after_advise(words, None, fits=True))
+    assert "webbrowser" in text(after_advise(words, "a.html", fits=True))
+    assert "no candidate fits" in text(after_advise(words, None, fits=False))
