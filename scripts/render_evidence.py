@@ -116,6 +116,8 @@ SOURCES = {
     "mends-h200.json": _of_witnesses,
     "pace-h100.json": _of_pace,
     "pace-h200.json": _of_pace,
+    "reproduce-field-h100.json": _of_reproduced,
+    "reproduce-h100.json": _of_reproduced,
     "reproduce-h200.json": _of_reproduced,
 }
 

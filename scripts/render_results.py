@@ -363,8 +363,8 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "production-kernels", production_kernels(production)
 
 
-STUDIES, PLANS = ("reproduce-h200", "reproduce-field-h200"), "reproduce-plans-h200"
-SANITIZED = "sanitized-h200"
+STUDIES, PLANS = ("reproduce-h100", "reproduce-field-h100"), "reproduce-plans-h100"
+SANITIZED = "sanitized-h100"
 
 
 def findings() -> Iterator[tuple[str, str]]:

@@ -63,7 +63,7 @@ class Site:
     loops: tuple[tuple[str, int], ...] = ()
     stmt: Stmt | None = field(default=None, compare=False, repr=False, metadata=LOCAL)
     source: SourceLine | None = None
-    brief: str = field(default="", compare=False, repr=False, metadata=LOCAL)
+    brief: str = field(default="", compare=False, repr=False)
 
     @classmethod
     def of(cls, stmt: Stmt, loops: tuple[tuple[str, int], ...] = ()) -> Site:

@@ -169,23 +169,23 @@ def test_a_long_statement_is_short_for_people_and_whole_in_json() -> None:
 def test_a_certain_finding_says_what_such_hazards_did_on_hardware() -> None:
     data = json.loads(run("lint", RACE, "--format", "json").stdout)
     (hazard,) = data["kernels"][0]["hazards"]
-    assert hazard["seen"][0]["wrong"] == hazard["seen"][0]["launches"] > 0
+    assert any(one["wrong"] == one["launches"] > 0 for one in hazard["seen"])
     assert hazard["mechanism"] == "read after write"
     told = " ".join(run("lint", RACE).stdout.split())
-    assert "other kernels with race, read after write: shown in 2 of 2, wrong in 40" in told
+    assert "other kernels with race, read after write: shown in 3 of 3, wrong in 37" in told
     (possible,) = run_json("lint", POSSIBLE, "--format", "json")["kernels"][0]["hazards"]
     assert possible["seen"] == []
     assert "other kernels with" not in run("lint", POSSIBLE).stdout
 
 
 def test_what_was_not_measured_says_so() -> None:
-    file = "fixtures/field/dumps/copied_by_cp_async.varied.before.tir"
+    file = "fixtures/field/dumps/waits_before_it_is_set_up.varied.before.tir"
     data = json.loads(run("lint", file, "--format", "json").stdout)
     (hazard,) = data["kernels"][0]["hazards"]
-    assert (hazard["mechanism"], hazard["seen"]) == ("wgmma read after cp.async write", [])
+    mechanism = "mbarrier completed by TMA after its initialization"
+    assert (hazard["mechanism"], hazard["seen"]) == (mechanism, [])
     told = " ".join(run("lint", file).stdout.split())
-    what = "missing-fence, wgmma read after cp.async write"
-    assert f"{what}: by the letter of PTX; not measured" in told
+    assert f"missing-fence, {mechanism}: by the letter of PTX; not measured" in told
 
 
 def test_a_finding_is_shown_as_a_timeline() -> None:
