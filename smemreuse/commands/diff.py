@@ -183,7 +183,7 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
     fewer = sum(one.bytes < 0 for one in found)
     lost = sum(one.blocks is not None and one.blocks[1] < one.blocks[0] for one in found)
     yield Text(
-        f"{counted(len(found), 'kernel')} of both sides: "
+        f"{counted(len(found), 'kernel')} in both: "
         f"{grown} took more bytes, {fewer} fewer; {lost} lost a resident block"
     )
     found = in_order(found)

@@ -49,7 +49,7 @@ from smemreuse.results.accepted import Acceptances
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.reproduction import Reproduction
 
-A_DUMP = "a dump has no launch"
+A_DUMP = "a dump has no host code to launch it"
 NO_GPU = "PyTorch sees no GPU here"
 ONLY_WRITTEN = "--lower-only launches nothing"
 

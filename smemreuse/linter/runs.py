@@ -36,10 +36,10 @@ from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import let_parts
 
-OF_LINT = 2_000_000_000
+OF_LINT = 1_500_000_000
 """Units of work for one kernel."""
 
-OF_INPUTS = 700_000_000
+OF_INPUTS = 600_000_000
 """Units for all the inputs that are tried for it."""
 
 

@@ -13,7 +13,7 @@ from smemreuse.results.comparison import Comparison, PolicyResult
 DEFAULT = "default merge"
 """What a kernel's compiler makes by itself."""
 
-_SHIPPED = "smemreuse's layout, proved, or the default one, kept."
+_SHIPPED = "smemreuse's proved layout or, where that is no better, the default one."
 _ABOVE = "above bound: bytes beyond the lower bound, in % of it."
 
 
@@ -53,9 +53,9 @@ def kernels_legend(out: Console, compared: Sequence[Comparison]) -> Iterator[Tex
 def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     """What the headings and the policies of `compare_table` mean, and what the plans are for."""
     yield Text(f"{DEFAULT}: {_default_words(compared)}.", style="dim")
-    yield Text("outer: the live ranges of that merge, packed by smemreuse.", style="dim")
+    yield Text("outer: the default merge's live ranges, packed by smemreuse.", style="dim")
     yield Text("inner: finer live ranges, not safe by themselves; never ships.", style="dim")
-    yield Text(f"dataflow: what ships: {_SHIPPED}", style="dim")
+    yield Text(f"dataflow: ships; {_SHIPPED}", style="dim")
     yield Text("lower bound: no plan of that policy takes fewer bytes.", style="dim")
     yield Text(_ABOVE, style="dim")
     yield Text("proved smallest: no arena of that policy is smaller.", style="dim")

@@ -21,8 +21,8 @@ LEGEND = (
     f"this order: {ORDER}"
 )
 BLOCKS = (
-    "blocks per SM: by shared memory and threads, without registers; of a cause, what the new "
-    "kernel gains (+) or loses (-) by it"
+    "blocks per SM: by shared memory and threads, without registers; of a cause, how many more (+) "
+    "or fewer (-) the new kernel has by this cause alone: they do not add up"
 )
 """What the blocks of `heading` and of causes are; said where a cause has any."""
 BLOCKS_ONLY = "blocks per SM: by shared memory and threads, without registers"

@@ -155,9 +155,10 @@ def _limit(found: Residents, limit: str) -> str:
 
 def change_words(change: Change, found: Headroom) -> str:
     """One change and its effect: the arena and the blocks per SM after it."""
-    saved = found.arena_bytes - change.arena_bytes
     blocks = f", {change.blocks} blocks" if change.adds_block else ""
-    return f"{change.arena_bytes:,} bytes, {saved:,} fewer{blocks}, {change.condition}"
+    saved = found.arena_bytes - change.arena_bytes
+    to = f"from {found.arena_bytes:,} to {change.arena_bytes:,} bytes"
+    return f"{to}, {saved:,} fewer{blocks}, {change.condition}"
 
 
 def headroom_data(subject: Subject, found: Headroom, planned: Plan) -> Data:

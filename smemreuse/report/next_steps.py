@@ -30,6 +30,7 @@ Options = Sequence[str]
 """Options of the verb that was called which the next one takes, too."""
 
 NO_BUFFERS = nothing("there are no shared buffers")
+NOTHING_SHARED = "no two buffers share bytes in this layout"
 _MERGED = ("-o", "merged.tir")
 _INSERTED = (Remedy.BARRIER, Remedy.WAIT, Remedy.FENCE, Remedy.NARROW)
 """What `lint --fix` puts in."""
@@ -85,7 +86,7 @@ def after_plan(made: Sequence[tuple[str, Plan]], options: Options) -> NextStep:
         return NO_BUFFERS
     file, plan = made[0]
     if not any(one.sharing_pairs() for _, one in made):
-        return nothing("no two buffers share bytes in this layout")
+        return nothing("no two buffers can share bytes" if plan.proved else NOTHING_SHARED)
     if plan.policy == "dataflow":
         return command("write the merged TIR", "apply", path(file), *options, *_MERGED)
     return _checked_plan("whether it is sound", file, options)
@@ -129,7 +130,7 @@ def after_explain(
         if headroom.objective == "bytes" and changes and residents is not None:
             saved = headroom.shipped.arena_bytes - changes[0].arena_bytes
             least = residents.block_bytes - saved
-            why = f"the changes that lead to {least:,} bytes a block"
+            why = f"what it takes to have {least:,} bytes a block"
             return command(why, "fit", path(file), "--limit", least)
     return nothing("no known layout or change gains a resident block")
 
@@ -190,7 +191,7 @@ def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None) -> NextSt
     hazards.sort(key=lambda one: (not gate.stops(one[1]), not one[1].certain))
     file, hazard, finding = hazards[0]
     if fixed is None and _can_be_inserted(hazard):
-        return command("insert what is missing", "lint", path(file), "--fix", "-o", "fixed.tir")
+        return command("apply the fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
     shown = path(fixed or file)
     return command("draw what goes wrong", "lint", shown, "--show", finding)
 
@@ -198,7 +199,7 @@ def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None) -> NextSt
 def after_shown(file: str, hazards: Sequence[Hazard]) -> NextStep:
     """After the timeline of one finding."""
     if any(map(_can_be_inserted, hazards)):
-        return command("insert what is missing", "lint", path(file), "--fix", "-o", "fixed.tir")
+        return command("apply the fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
     return command("make it show on a GPU", "reproduce", path(file), "-o", "findings")
 
 
@@ -272,7 +273,7 @@ def after_reproduce(file: str, scripts: Sequence[str | None], *, ran: bool) -> N
     if written:
         why = "show one again" if ran else "show one, on a GPU"
         return NextStep(why, quoted("python3", written[0]))
-    return command("insert what is missing", "lint", path(file), "--fix", "-o", "fixed.tir")
+    return command("apply the fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
 
 
 def after_ranking(program: Sequence[str]) -> NextStep:

@@ -27,9 +27,9 @@ def reproduction_table(out: Console, found: Sequence[Reproduction]) -> Table:
     """A line for each finding."""
     columns = cells_of(
         *(("finding", TEXT), ("kernel", TEXT), ("kind", TEXT), ("buffer", TEXT)),
-        *(("", TEXT), ("what the launches gave", TEXT)),
+        *(("line", TEXT), ("result", TEXT), ("variants that differ, or why", TEXT)),
     )
-    return table_of(out, "findings, made to show", map(_cells, found), *columns)
+    return table_of(out, "certain findings, and what launches gave", map(_cells, found), *columns)
 
 
 def _cells(one: Reproduction) -> tuple[str, ...]:
@@ -40,6 +40,7 @@ def _cells(one: Reproduction) -> tuple[str, ...]:
         one.kernel,
         str(one.hazard.kind),
         buffers,
+        str(one.hazard.site.line or ""),
         str(one.shown),
         given or one.why,
     )

@@ -36,7 +36,7 @@ def tally(found: Counter[K], order: Iterable[K], word: Callable[[K], Text]) -> T
 def hoped_words(plan: Plan, verdict: Verdict) -> str:
     """A plan that is smaller than the one that would be applied, and why it is not."""
     why = f"it is {verdict.verdict}: {verdict.first_finding}"
-    return f"a plan of {plan.arena_bytes:,} bytes may work, but {why}"
+    return f"a smaller layout, of {plan.arena_bytes:,} bytes, may work, but {why}"
 
 
 def findings(verdict: Verdict, *, drawn: bool = False) -> Iterator[Text]:
@@ -52,4 +52,5 @@ def findings(verdict: Verdict, *, drawn: bool = False) -> Iterator[Text]:
     for reason in verdict.uncovered:
         yield Text(f"  not covered: {reason}")
     for assumption in verdict.assumptions:
-        yield Text(f"  the proof assumes that {assumption}", style="dim")
+        what = "the proof assumes" if verdict.sound else "the check assumes"
+        yield Text(f"  {what} that {assumption}", style="dim")

@@ -40,7 +40,7 @@ class Registers:
         """As in `162 a thread, estimated before ptxas`."""
         told = {
             RegisterSource.PTXAS: "by ptxas",
-            RegisterSource.HAND_OVER: "as warp groups hand them over",
+            RegisterSource.HAND_OVER: "after setmaxnreg",
             RegisterSource.ESTIMATE: "estimated before ptxas",
         }
         return f"{self.count} a thread, {told[self.source]}"

@@ -35,9 +35,9 @@ def test_of_a_dump_there_is_a_report_that_says_it_was_not_run(tmp_path: Path) ->
     assert result.exit_code == 1
     assert "1 certain finding" in result.stderr
     (finding,) = document(tmp_path / "out")["findings"]
-    assert (finding["shown"], finding["why"]) == ("not run", "a dump has no launch")
+    assert (finding["shown"], finding["why"]) == ("not run", "a dump has no host code to launch it")
     text = (tmp_path / "out" / finding["report"]).read_text()
-    assert "Not run: a dump has no launch." in text
+    assert "Not run: a dump has no host code to launch it." in text
     assert "k = 0  reads byte 0 of As" in text
     assert "a barrier is missing" in text
     assert "```diff\n--- dump\n+++ fixed\n" in text

@@ -549,3 +549,15 @@ def test_a_store_that_is_done_again_puts_the_same_there(
     """Thread 0 in the first iteration, and thread 32 in the second."""
     body = "c[0] = 4\n" + under("for n in range(2)", f"As[tx % 32] = {value}\n")
     assert found(body + SYNC + "O[tx] = As[tx % 32]\n") == hazards
+
+
+def test_a_fence_is_handed_on_by_a_barrier_that_is_still_to_come() -> None:
+    """The pass puts it between the fence and the product; no mbarrier or barrier is there yet."""
+    fill = under("for j in range(32)", "As[j * 128 + tx] = j\n")
+    product = "T.initialize_wgmma_descriptor(da[0], As.data, 1, 1, 64)\nT.warpgroup_arrive()\n"
+    product += WGMMA_A + "T.warpgroup_commit_batch()\nT.warpgroup_wait(0)\n"
+    body = fill + "T.fence_proxy_async()\n" + product
+    kernel = kernel_of(body, threads=128, elements=4096, declared=DESCRIPTORS)
+    assert not any(one.certain for one in report_on(kernel, later=True).hazards)
+    without = report_on(kernel).hazards  # it has all the barriers that it will ever have
+    assert ("missing-fence", True) in [(one.kind.value, one.certain) for one in without]

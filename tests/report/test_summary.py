@@ -165,7 +165,9 @@ def test_the_default_merge_decides_what_is_saved() -> None:
     assert (FINE.saved_bytes, FINE.gains_block) == (1024, True)
     assert (known.saved_bytes, known.gains_block, known.is_changed) == (0, False, False)
     legend = " ".join(line.plain for line in kernels_legend(out(80), [known]))
-    assert "ships: smemreuse's layout, proved, or the default one, kept." in legend
+    assert (
+        "ships: smemreuse's proved layout or, where that is no better, the default one." in legend
+    )
     assert "change: in % of default." in legend
 
 

@@ -98,7 +98,7 @@ def test_what_is_kept_is_marked_and_the_limit_is_told() -> None:
 def test_a_smaller_plan_is_told_with_what_keeps_it_from_being_proved() -> None:
     line = hoped_line(SUBJECT, SHARED, Verdict(UNPROVED, uncovered=("nobody knows the phase",)))
     assert line.plain == (
-        "made.tir: gemm_kernel (shared.dyn): a plan of 32,768 bytes may work, "
+        "made.tir: gemm_kernel (shared.dyn): a smaller layout, of 32,768 bytes, may work, "
         "but it is unproved: nobody knows the phase"
     )
 

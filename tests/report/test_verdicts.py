@@ -18,7 +18,7 @@ def test_a_line_for_everything_that_was_found() -> None:
     assert [line.plain for line in findings(BROKEN)] == [
         "  rule 2 (Loops go round), As and Cs: `x` overwrote it",
         "  not covered: a footprint",
-        "  the proof assumes that barriers follow",
+        "  the check assumes that barriers follow",
     ]
 
 

@@ -309,6 +309,10 @@ class Accesses:
         if traced.proxy is Proxy.GENERIC or not (traced.is_write or partner is traced.buffer):
             return
         other = self._state.proxies.unfenced(traced, partner)
+        if other is not None and self._state.proxies.may_be_fenced(
+            traced, partner, self._state.order
+        ):
+            other = replace(other, certain=False)
         if other is None:
             # Copies of threads that an mbarrier tells to be over are generic accesses all the same.
             theirs = self._layout.in_other(traced.buffer, partner, traced.where)

@@ -187,6 +187,27 @@ class Proxies:
     def unfenced(self, traced: TracedAccess, partner: Buffer) -> TracedAccess | None:
         """A generic access of `partner` to bytes that the async proxy writes now, or a generic
         write to those that it reads, without a fence in between; None if there is none."""
-        reached = self.fences.of(traced.ids)
+        place = next(self._unreached(traced, partner), None)
+        return None if place is None else place.latest
+
+    def _unreached(self, traced: TracedAccess, partner: Buffer) -> Iterator[AccessedBytes]:
         generic = self.generic if traced.is_write else self.written
-        return next((one.latest for one in generic.before(traced, partner, reached)), None)
+        return generic.before(traced, partner, self.fences.of(traced.ids))
+
+    def may_be_fenced(self, traced: TracedAccess, partner: Buffer, order: Order) -> bool:
+        """Whether all that is unfenced may be fenced all the same: whoever accessed the bytes has
+        made a fence since, and a barrier that is yet to be put in hands it on."""
+        return all(
+            self._is_handed_on(traced, place, order) for place in self._unreached(traced, partner)
+        )
+
+    def _is_handed_on(self, traced: TracedAccess, place: AccessedBytes, order: Order) -> bool:
+        reached = self.fences.of(traced.ids)
+        late = np.flatnonzero((place.epochs > 0) & (place.epochs >= reached))
+        epochs, mine = place.epochs[late], traced.warps
+        own = self.fences.reach[late, :, late].min(axis=1)
+        assumed = order.clock[np.ix_(mine, late)] > epochs
+        sure = order.sure[np.ix_(mine, late)] > epochs
+        is_own = mine[:, None] == late
+        by_barriers = bool((assumed | is_own).all()) and not (sure | is_own).all()
+        return by_barriers and bool((own > epochs).all())
