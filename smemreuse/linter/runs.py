@@ -147,15 +147,16 @@ class LintRuns:
 
     def _with_inputs(self, found: LintFindings) -> LintFindings:
         """With the hazards that are certain for some inputs."""
-        deciding = Deciding(self._slice)
+        deciding, hazards = Deciding(self._slice), {**found.hazards}
         work = Work(OF_INPUTS, self._subject.work)
         for inputs in deciding.inputs():
             unwritten: dict[Buffer, np.ndarray] = {}
             shown = self._run(work, unwritten, given=inputs).certain
             given = deciding.given(inputs)
             for key, hazard in self._without_discarded(shown, unwritten).items():
-                if key not in found.hazards or not found.hazards[key].certain:
-                    found.hazards[key] = replace(hazard, if_given=given)
+                if key not in hazards or not hazards[key].certain:
+                    hazards[key] = replace(hazard, if_given=given)
+            found = replace(found, hazards=hazards)
             if found.is_sure or work.done > OF_INPUTS // 2:
                 break
         return found
