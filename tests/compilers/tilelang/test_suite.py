@@ -227,7 +227,7 @@ def test_of_an_audit_a_wrong_merge_is_a_finding(program: Path) -> None:
 def test_an_audit_of_nothing_is_no_success(program: Path) -> None:
     (program / "nothing.py").write_text("pass")
     done = smemreuse("run", "--policy", "none", "-m", "nothing", cwd=program)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (1, "next: nothing to do: no kernel was compiled\n")
     assert "no kernel was lowered for CUDA" in done.stderr
     assert smemreuse("run", "-m", "nothing", cwd=program).returncode == 0
 
