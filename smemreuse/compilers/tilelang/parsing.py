@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,11 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from tilelang.language.eager.utils import get_ast, get_func_nonlocals
+
+
+_one_at_a_time = threading.RLock()
+"""CPython counts how deep an AST is for all threads together, and fails where two parse at once
+(python/cpython issue 106905)."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +57,16 @@ def remembering(stock: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def mutate(func: Any) -> Any:
         known = _parsed.get()
         if known is None or not isinstance(func, FunctionType):
-            return stock(func)
+            with _one_at_a_time:
+                return stock(func)
         values = get_func_nonlocals(func)
         key = id(func.__code__), frozenset(values)
         found = known.get(key)
         if found is not None and _is_as_before(found, func):
             return _with_values(found.generator, values)
-        generator = stock(func)
-        called = _called(get_ast(func), values, func.__globals__)
+        with _one_at_a_time:
+            generator = stock(func)
+            called = _called(get_ast(func), values, func.__globals__)
         if called is not None:
             known[key] = _Parsed(func.__code__, generator, called)  # the code keeps its id
         return generator
