@@ -20,7 +20,6 @@ from typing import Any
 
 from tilelang.language.eager.utils import get_ast, get_func_nonlocals
 
-
 _one_at_a_time = threading.RLock()
 """CPython counts how deep an AST is for all threads together, and fails where two parse at once
 (python/cpython issue 106905)."""
