@@ -187,24 +187,30 @@ class Proxies:
     def unfenced(self, traced: TracedAccess, partner: Buffer) -> TracedAccess | None:
         """A generic access of `partner` to bytes that the async proxy writes now, or a generic
         write to those that it reads, without a fence in between; None if there is none."""
-        place = next(self._unreached(traced, partner), None)
+        reached = self.fences.of(traced.ids)
+        place = next(self._unreached(traced, partner, reached), None)
         return None if place is None else place.latest
 
-    def _unreached(self, traced: TracedAccess, partner: Buffer) -> Iterator[AccessedBytes]:
+    def _unreached(
+        self, traced: TracedAccess, partner: Buffer, reached: np.ndarray
+    ) -> Iterator[AccessedBytes]:
         generic = self.generic if traced.is_write else self.written
-        return generic.before(traced, partner, self.fences.of(traced.ids))
+        return generic.before(traced, partner, reached)
 
     def may_be_fenced(self, traced: TracedAccess, partner: Buffer, order: Order) -> bool:
         """Whether all that is unfenced may be fenced all the same: whoever accessed the bytes has
         made a fence since, and a barrier that is yet to be put in hands it on."""
+        reached = self.fences.of(traced.ids)
         return all(
-            self._is_handed_on(traced, place, order) for place in self._unreached(traced, partner)
+            self._is_handed_on(traced.warps, place.epochs, reached, order)
+            for place in self._unreached(traced, partner, reached)
         )
 
-    def _is_handed_on(self, traced: TracedAccess, place: AccessedBytes, order: Order) -> bool:
-        reached = self.fences.of(traced.ids)
-        late = np.flatnonzero((place.epochs > 0) & (place.epochs >= reached))
-        epochs, mine = place.epochs[late], traced.warps
+    def _is_handed_on(
+        self, mine: np.ndarray, accessed: np.ndarray, reached: np.ndarray, order: Order
+    ) -> bool:
+        late = np.flatnonzero((accessed > 0) & (accessed >= reached))
+        epochs = accessed[late]
         own = self.fences.reach[late, :, late].min(axis=1)
         assumed = order.clock[np.ix_(mine, late)] > epochs
         sure = order.sure[np.ix_(mine, late)] > epochs
