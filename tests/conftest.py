@@ -74,7 +74,7 @@ NEEDING = {
     "tilelang": (
         _has_tilelang,
         (
-            *("compilers/tilelang", "gpu", "versions/*/test_tilelang.py"),
+            *("compilers/tilelang", "gpu", "versions/*/test_*tilelang.py"),
             *("semantics/test_*_tilelang.py", "scripts/test_benchmarks.py"),
             *("scripts/test_spaces.py", "scripts/test_tune.py", "scripts/test_random_levers.py"),
             "random_levers/test_*.py",

@@ -71,7 +71,7 @@ class Statements:
         self._synchronization.perform(leaf.call, stmt, agent)
         if leaf.effect.fence:
             self._synchronization.fence(agent)
-        self._predicted.after(stmt, leaf.effect, agent)
+        self._predicted.after(stmt, agent)
         return False
 
     def wait(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> Steps:

@@ -145,6 +145,7 @@ class Trace(JoinedPaths):
                 leaf = self._leaves(stmt)
                 if leaf is None:
                     yield from self._statement(stmt, agent)
+                    self._predicted.after(stmt, agent)
                 elif self._leaf(stmt, leaf, agent):
                     yield from self._statements.wait(stmt, leaf, agent)
             elif isinstance(stmt, Attr):

@@ -22,7 +22,6 @@ from smemreuse.checker.machine.timestamps import Arm, Timestamp
 from smemreuse.checker.predicted.prediction import Participants, Prediction
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
-from smemreuse.semantics.effects import Effect
 
 MAX_COMPARED = 64
 """Earlier statements with which one is compared, the latest first."""
@@ -79,10 +78,12 @@ class PredictedBarriers:
         if self._prediction is not None and self._prediction.candidates.may_precede(stmt):
             self._settle(agent)
 
-    def after(self, stmt: Stmt, effect: Effect, agent: Agent) -> None:
-        """Some operations have a barrier directly after them in any case."""
+    def after(self, stmt: Stmt, agent: Agent) -> None:
+        """Some statements have a barrier directly after them in any case."""
         prediction = self._prediction
-        if prediction is not None and prediction.view.rules.follows(effect) and not agent.partly:
+        if prediction is None or agent.partly:
+            return
+        if prediction.candidates.is_followed(stmt):
             if self._orders(stmt, stmt):
                 self._synchronization.barrier(agent.threads)
             self._note_branch(stmt, stmt, agent)

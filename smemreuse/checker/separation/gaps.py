@@ -141,12 +141,16 @@ class Gaps:
         if ground.may_meet(stmt):
             state = _each(state, Since.may_have_met)
         state = self._accessed(stmt, state)
-        if isinstance(stmt, If):
-            return self._branch(stmt, state)
-        if isinstance(stmt, (For, While)):
-            return self._loop(stmt, state)
         call = evaluated_call(stmt)
-        return state if call is None else self._operation(stmt, call, effect_of(call), state)
+        if isinstance(stmt, If):
+            state = self._branch(stmt, state)
+        elif isinstance(stmt, (For, While)):
+            state = self._loop(stmt, state)
+        elif call is not None:
+            state = self._operation(stmt, call, effect_of(call), state)
+        if ground.assumed_after(stmt):
+            state = _each(state, lambda since: since.met(sure=True))
+        return state
 
     def _accessed(self, stmt: Stmt, state: State) -> State:
         for which, engine in self._ground.accesses.get(stmt, ()):
@@ -190,8 +194,6 @@ class Gaps:
             keep = constant(call.args[waits.keep or 0]) if given else 0
             if keep is not None and keep >= 0:
                 state = _each(state, lambda since: since.waited(waits.engine, keep))
-            if self._ground.assumed_after(stmt, effect):
-                state = _each(state, lambda since: since.met(sure=True))
         return state
 
 

@@ -8,7 +8,7 @@ from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation.facts import Accesses, Facts
 from smemreuse.checker.separation.reach import Reach
 from smemreuse.ir.kernel import Block, If, Stmt
-from smemreuse.semantics.effects import Effect, Engine
+from smemreuse.semantics.effects import Engine
 
 
 class Ground:
@@ -57,10 +57,9 @@ class Ground:
         parts = isinstance(stmt, If) and self._facts.parts_for_sure(stmt)
         return parts and not self.meets_in_part(stmt)
 
-    def assumed_after(self, stmt: Stmt, effect: Effect) -> bool:
-        """Whether a later pass puts a barrier directly after an operation."""
-        prediction = self._prediction
-        if prediction is None or not prediction.view.rules.follows(effect):
+    def assumed_after(self, stmt: Stmt) -> bool:
+        """Whether a later pass puts a barrier directly after a statement."""
+        if self._prediction is None or not self._prediction.candidates.is_followed(stmt):
             return False
         return self._facts.assumed_for(stmt, self._group)
 

@@ -27,6 +27,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.semantics.effects import Effect, Group
 from smemreuse.versions.thread_sync import ThreadSync
+from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
 from smemreuse.versions.thread_sync.collisions import Collisions
 from smemreuse.versions.thread_sync.once import once
 
@@ -84,6 +85,7 @@ class BarrierCandidates:
         self._rules = rules
         self._partners = partners
         self._surely = surely
+        self._followed = frozenset(followed_by_barriers(body, effects, rules))
         self._preceded: set[Stmt] = set()
         self._find(body, False)
 
@@ -126,7 +128,7 @@ class BarrierCandidates:
                 or any(self._may_collide(one.kinds, kinds) for one in before)
             ):
                 self._preceded.add(stmt)
-            if any(map(self._rules.follows, self._effects(stmt))):
+            if self.is_followed(stmt):
                 before.clear()
             if kinds:
                 now = _Group(kinds, self._seen(stmt), not may_meet)
@@ -215,12 +217,13 @@ class BarrierCandidates:
 
     def is_barrier(self, stmt: Stmt) -> bool:
         """Whether several warps meet at a statement, or the pass puts a barrier right after it."""
-        return any(map(self._is_barrier, self._effects(stmt)))
+        meetings = (effect.meeting for effect in self._effects(stmt))
+        several = (one for one in meetings if one and one.group not in (Group.WARP, Group.NOBODY))
+        return self.is_followed(stmt) or any(several)
 
-    def _is_barrier(self, effect: Effect) -> bool:
-        if effect.meeting is not None:
-            return effect.meeting.group not in (Group.WARP, Group.NOBODY)
-        return self._rules.follows(effect)
+    def is_followed(self, stmt: Stmt) -> bool:
+        """Whether the pass puts a barrier directly after a statement, whatever collides."""
+        return stmt in self._followed
 
     # First and last statements -------------------------------------------------------------------
 

@@ -137,3 +137,10 @@ def test_a_barrier_after_a_branch_comes_whichever_arm_threads_take() -> None:
     filled = under("for k in range(3)", fill) + "O[tx] = As[tx + 65]\n"
     body = FORTH + filled + "Bs[tx] = 1\nO[tx] = Bs[tx]\n"
     assert judge(body, elements=192, assume_barriers=True).sound
+
+
+def test_a_wait_that_is_all_there_is_in_an_arm_has_its_barrier_after_the_branch() -> None:
+    """For those, too, who took the other arm and stored."""
+    fill = under("if D[1] == 0", f"{COPY_A}T.ptx_commit_group()\n") + under("else", "As[tx] = 0\n")
+    wait = under("if D[1] == 0", "T.ptx_wait_group(0)\n")
+    assert found(fill + wait + "O[tx] = As[63 - tx]\n", later=True) == []
