@@ -111,5 +111,6 @@ def meeting(one: ByteIndices, two: ByteIndices) -> tuple[ByteIndices, ByteIndice
     if is_run(one) and is_run(two):
         both = np.arange(begin, end)
         return both - one[0], both - two[0]
-    common, left, right = np.intersect1d(one, two, assume_unique=True, return_indices=True)
-    return (left, right) if len(common) else None
+    at = np.searchsorted(two, one)
+    left = np.flatnonzero(two[np.minimum(at, len(two) - 1)] == one)
+    return (left, at[left]) if len(left) else None

@@ -90,6 +90,13 @@ class Collected(Findings):
         event = self._events[number]
         return Site.of(event.stmt, event.loops)
 
+    def _is_known(self, kind: HazardKind, certain: bool, stmt: Stmt, *buffers: Buffer) -> bool:
+        """Whether `_add` would not keep a hazard, so that its words need not be made."""
+        known = self._known.hazards.get((kind, stmt, frozenset(buffers)))
+        certain = certain and not self.forked
+        sureness = certain, certain, not (certain and self.long)
+        return known is not None and sureness <= known.sureness
+
     def _add(self, hazard: Hazard, stmt: Stmt, *buffers: Buffer) -> Key | None:
         """Keeps the first hazard of a kind at a statement and on a buffer, or the first certain
         one; returns its key if it is kept."""

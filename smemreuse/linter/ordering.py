@@ -74,6 +74,9 @@ class OrderHazards(Collected):
         certain = certain and not in_step
         if met is None or met.earlier is None:
             certain = certain and in_flight
+        kind = HazardKind.MISSING_WAIT if in_flight else HazardKind.RACE
+        if self._is_known(kind, certain, later.stmt, traced.buffer):
+            return True
         name = self._layout.names[traced.buffer]
         agents = _agents(earlier.stmt, later.stmt, found, traced, met)
         one, two = self._site(found.event), self._site(traced.event)
@@ -93,7 +96,7 @@ class OrderHazards(Collected):
             else mends.barrier(one, two, np.union1d(found.ids, traced.ids))
         )
         hazard = Hazard(
-            HazardKind.MISSING_WAIT if in_flight else HazardKind.RACE,
+            kind,
             certain,
             two,
             (name,),
@@ -147,13 +150,15 @@ class OrderHazards(Collected):
         (rule 11).
         """
         earlier, later = self._events[other.event].stmt, self._events[traced.event].stmt
+        # Fences of single threads are followed for what others do, not for what they do themselves.
+        own = np.isin(traced.ids // 32, other.ids // 32).all() and self._fenced_in_part
+        certain = (traced.certain or _surely_reads(later)) and other.certain and not own
+        if self._is_known(HazardKind.MISSING_FENCE, certain, later, traced.buffer):
+            return
         name = self._layout.names[traced.buffer]
         one, two = self._site(other.event), self._site(traced.event)
         met = clash(other, traced, in_warp=False)
         byte = met.byte if met is not None else int(traced.where[0])
-        # Fences of single threads are followed for what others do, not for what they do themselves.
-        own = np.isin(traced.ids // 32, other.ids // 32).all() and self._fenced_in_part
-        certain = (traced.certain or _surely_reads(later)) and other.certain and not own
         agents = (words.agent(earlier, None, other.ids), words.agent(later, None, traced.ids))
         first, second = (
             words.does(who, _verb(access))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -46,6 +47,16 @@ class Recent:
     traced: TracedAccess
     epochs: np.ndarray
     bits: int = 0
+
+    @cached_property
+    def first(self) -> int:
+        """The first of its bytes."""
+        return int(self.traced.where[0])
+
+    @cached_property
+    def last(self) -> int:
+        """The last of its bytes."""
+        return int(self.traced.where[-1])
 
     def again(self, later: Recent) -> Recent:
         """The same access made again, later: what happens after the later one happens after
@@ -179,8 +190,11 @@ class Seen:
         self, traced: TracedAccess, theirs: ByteIndices, order: Order
     ) -> Iterator[TracedAccess]:
         """What an access is not ordered after, of other threads and to the same bytes."""
-        if not self.is_before(traced, order):
-            for entry in self._recent.values():
+        if not len(theirs) or self.is_before(traced, order):
+            return
+        begin, last = int(theirs[0]), int(theirs[-1])
+        for entry in self._recent.values():
+            if entry.first <= last and entry.last >= begin:
                 found = entry.conflict(traced, theirs, order)
                 if found is not None:
                     yield found

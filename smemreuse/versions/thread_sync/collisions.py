@@ -22,8 +22,16 @@ from itertools import product
 
 import numpy as np
 
-from smemreuse.ir.expr import Var, constant
-from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, For, If, Stmt, While
+from smemreuse.ir.expr import Var, constant, variables_in
+from smemreuse.ir.kernel import (
+    DYNAMIC_SCOPE,
+    Buffer,
+    For,
+    If,
+    Stmt,
+    While,
+    expressions_of,
+)
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.periodic import growth
 from smemreuse.versions.thread_sync import BoundValues, ThreadSync
@@ -283,11 +291,20 @@ class Collisions:
             return
         yield first
         for each in common:
+            if not any(self._names(made, each.var) for made in (one, two)):
+                continue  # all rounds are alike
             count = constant(each.extent)
             last = None if count is None else count - (2 if each is shifted else 1)
             tried = range(1, ROUNDS + 1) if last is None else range(1, min(ROUNDS, last) + 1)
             for at in (*tried, *((last,) if last is not None and last > ROUNDS else ())):
                 yield {**first, each: at}
+
+    def _names(self, made: Made, var: Var) -> bool:
+        """Whether a variable decides which elements an access has, or which threads reach it."""
+        stmt, entry = made
+        expressions = (*entry.expressions, *expressions_of(stmt))
+        asked = self._paths.variables(stmt), *map(variables_in, expressions)
+        return any(var in one for one in asked)
 
     def _elements_of(
         self,
@@ -325,6 +342,8 @@ class Collisions:
         if found is None or entry.index is None:
             return None
         threads = found.threads
+        if threads.count == 0:
+            return _Elements(found, np.zeros(0, dtype=np.int64))
         if shifted is not None:
             now = threads.values.get(shifted.var)
             if not isinstance(now, int):

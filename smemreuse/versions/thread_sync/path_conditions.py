@@ -124,6 +124,11 @@ class ActiveThreads:
     conditions: tuple[Condition, ...]
 
 
+_Rounds = tuple[tuple[For, int], ...]
+_AtStatement = tuple[Stmt, _Rounds, int, Model | None]
+_InFrame = tuple[Frame, _Rounds, int, Model | None]
+
+
 class PathConditions:
     """The scopes around each statement of a kernel, and the threads of a block that reach it.
 
@@ -139,9 +144,9 @@ class PathConditions:
         self.frames: dict[Stmt, tuple[Frame, ...]] = {}
         self.order: dict[Stmt, int] = {}
         self._everyone = all_threads(axes)
-        self._known: dict[
-            tuple[Stmt, tuple[tuple[For, int], ...], int, Model | None], ActiveThreads | None
-        ] = {}
+        self._known: dict[_AtStatement, ActiveThreads | None] = {}
+        self._inside: dict[_InFrame, ActiveThreads | None] = {}
+        self._variables: dict[Stmt, frozenset[Var]] = {}
         self._of_block: set[Var] = set()
         self._block(body, ())
         self._free = _free_variables(body)
@@ -176,6 +181,13 @@ class PathConditions:
             if isinstance(frame.stmt, (If, For, While))
             for expr in expressions_of(frame.stmt)
         )
+
+    def variables(self, stmt: Stmt) -> frozenset[Var]:
+        """The variables that the scopes around a statement, and the bindings before it, name."""
+        if stmt not in self._variables:
+            expressions = (one for frame in self.frames[stmt] for one in expressions_of(frame.stmt))
+            self._variables[stmt] = frozenset().union(*map(variables_in, expressions))
+        return self._variables[stmt]
 
     def loops(self, stmt: Stmt) -> tuple[For, ...]:
         """The loops around a statement, outermost first."""
@@ -228,16 +240,29 @@ class PathConditions:
     def _active_at(
         self, stmt: Stmt, rounds: Mapping[For, int], place: int, model: Model | None
     ) -> ActiveThreads | None:
-        """The threads that reach a statement: all threads, restricted frame by frame."""
+        """The threads that reach a statement: all threads, restricted frame by frame. What is
+        inside of a frame is found once for all statements there."""
+        frames, mine = self.frames[stmt], list[tuple[For, int]]()
+        keys: list[_InFrame] = []
+        for frame in frames:
+            if isinstance(frame.stmt, For) and frame.stmt in rounds:
+                mine.append((frame.stmt, rounds[frame.stmt]))
+            keys.append((frame, tuple(mine), place, model))
+        begin = next((at for at in range(len(keys), 0, -1) if keys[at - 1] in self._inside), 0)
+        active = self._inside[keys[begin - 1]] if begin else self._outside(model)
+        for frame, key in zip(frames[begin:], keys[begin:], strict=True):
+            if active is not None:
+                active = self._within(frame, active, rounds, place, model)
+            self._inside[key] = active
+        return active
+
+    def _outside(self, model: Model | None) -> ActiveThreads:
+        """All threads, before any frame."""
         threads = self._everyone
         if model is not None:
             values = dict.fromkeys(self._free, model.arguments)
             threads = Threads(threads.ids, values, model.load, threads.row)
-        active: ActiveThreads | None = ActiveThreads(threads, frozenset(), ())
-        for frame in self.frames[stmt]:
-            if active is not None:
-                active = self._within(frame, active, rounds, place, model)
-        return active
+        return ActiveThreads(threads, frozenset(), ())
 
     def _within(
         self,
