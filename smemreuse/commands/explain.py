@@ -28,6 +28,7 @@ from smemreuse.explainer.plans import (
 )
 from smemreuse.ir.kernel import unique_names
 from smemreuse.linter import grounds_of
+from smemreuse.linter.linter import OF_GROUNDS
 from smemreuse.pipeline.options import checked_options
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.data import Subject
@@ -180,7 +181,9 @@ def _missing(
 
 def _grounds(subject: Subject, pairs: Sequence[Explanation]) -> Preconditions | None:
     """The preconditions of sharing that is proved; None where none is proved."""
-    return grounds_of(subject.kernel) if any(one.verdict.sound for one in pairs) else None
+    if not any(one.verdict.sound for one in pairs):
+        return None
+    return grounds_of(subject.kernel, most=None if len(pairs) == 1 else OF_GROUNDS)
 
 
 def _in_full(

@@ -61,9 +61,9 @@ def report(batch: Batch, target: Target, planning: Planning, linting: bool) -> N
     share bytes, and which rule keeps them apart; whether they could share is what `explain` proves.
     """
     target.check()
-    most_judged = None if len(batch.inputs) <= FEW else 0
+    most = None if len(batch.inputs) <= FEW else 0
     kept = not batch.no_cache
-    work = partial(_entries, planning=planning, most_judged=most_judged, linting=linting, kept=kept)
+    work = partial(_entries, planning=planning, most=most, linting=linting, kept=kept)
     acceptances = plugins.acceptances(of_plans=False)
     found = batch.results(work, "analysing", kept=True)
     entries = [_shown(one, acceptances) for one in found]
@@ -82,11 +82,11 @@ def _shown(entry: Entry, acceptances: Acceptances) -> Data:
 
 
 def _entries(
-    source: Source, planning: Planning, most_judged: int | None, linting: bool, kept: bool
+    source: Source, planning: Planning, most: int | None, linting: bool, kept: bool
 ) -> tuple[list[Entry], list[str]]:
     """What the page shows of a dump's kernels. Hazards that `lint` has kept are taken from there,
     where results may be `kept`."""
-    made = (planning.packer, planning.objective, planning.arch, most_judged)
+    made = (planning.packer, planning.objective, planning.arch, most)
     subjects = subjects_of(source)
     linted: dict[Kernel, LintReport] = {}
     if linting and any(one.has_buffers for one in subjects):
@@ -105,13 +105,13 @@ def entry_of(
     packer: str,
     objective: str,
     arch: Architecture | None = None,
-    most_judged: int | None = None,
+    most: int | None = None,
 ) -> Data:
-    """What the page shows of a kernel; `most_judged` as in `overview`."""
+    """What the page shows of a kernel; `most` as in `overview`."""
     made = (subject.kernel, subject.scope, packer, objective, arch)
     hoped = hoped_for(*made)
     remarks = {} if hoped is None else {"dataflow": hoped_words(*hoped)}
     plans = judged_plans(*made)
-    shown = overview(subject.kernel, subject.scope, plans, remarks, most_judged=most_judged)
+    shown = overview(subject.kernel, subject.scope, plans, remarks, most=most)
     default = default_merge(subject.kernel, subject.scope)
     return overview_entry(subject, replace(shown, default=default), arch)

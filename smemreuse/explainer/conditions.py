@@ -96,9 +96,10 @@ class Conditions:
     def of(self, pair: BufferPair) -> PairChange | None:
         """The change that lets a pair share; None where one change is not enough, or no remedy is
         known."""
-        found = self._explainer.pair(pair)
+        together = self._explainer.is_touched_together(pair)
+        found = self._explainer.pair(pair, most=0 if together else None)  # no verdict needed then
         against = [(cause.rule, cause.text) for cause in found.causes if cause.rule is not None]
-        if self._explainer.is_touched_together(pair):
+        if together:
             return None if against else self._reordered(found)
         known = _REMEDY
         if not found.causes and not found.verdict.uncovered:

@@ -22,7 +22,7 @@ def overview(
     plans: Mapping[str, Judged],
     remarks: Mapping[str, str] | None = None,
     *,
-    most_judged: int | None = None,
+    most: int | None = None,
 ) -> Overview:
     """One kernel and scope under `plans`, which must all be of it. Of pairs that share in none of
     them the checker is asked, which takes most of the time: of all, or as in `Explainer.pair`."""
@@ -30,7 +30,7 @@ def overview(
         plans,
         side_by_side(kernel, scope),
         timeline_of(kernel, scope),
-        tuple(Explainer(kernel, scope, plans.values()).pairs(most_judged)),
+        tuple(Explainer(kernel, scope, plans.values()).pairs(most)),
         remarks or {},
     )
 

@@ -9,6 +9,7 @@ from itertools import combinations
 from smemreuse.analysis.alignment import alignments
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
+from smemreuse.checker import work_of
 from smemreuse.explainer.plans import judged_plan
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, unique_names
@@ -29,9 +30,11 @@ from smemreuse.results.verdict import Judged, Verdict
 BufferPair = tuple[Buffer, Buffer]
 
 
-MAX_JUDGED = 10_000
-"""Layouts of two buffers that are judged where all pairs are asked for, times buffers: each takes
-as long as the kernel has buffers. All pairs of 27 buffers, and 25 of 400."""
+OF_PAIRS = 300_000_000
+"""Units of work for the layouts of two buffers that are judged where all pairs are asked for."""
+
+OF_PAIR = 30_000
+"""Units that each of these takes at least, for each of the kernel's buffers."""
 
 
 class Explainer:
@@ -49,7 +52,7 @@ class Explainer:
         self._found = dataflow(kernel, scope)
         self._touched = live_ranges(self.entries)
         self._known: dict[BufferPair, Explanation] = {}
-        self._judged = 0
+        self._spent = 0  # units of work for pairs
 
     @property
     def entries(self) -> Sequence[StmtEntry]:
@@ -71,30 +74,35 @@ class Explainer:
         scopes = [({touch.buffer for touch in one.touched}, where(one.stmt)) for one in entries]
         return dict(live_ranges(entries)), scopes
 
-    def pairs(self, most_judged: int | None = None) -> Iterator[Explanation]:
-        """Every pair of buffers that are used, in program order; `most_judged` as in `pair`."""
-        return (self.pair(one, most_judged=most_judged) for one in self.pairs_used())
+    def pairs(self, most: int | None = None, of: Buffer | None = None) -> Iterator[Explanation]:
+        """Every pair of buffers that are used, or those of one buffer, in program order.
+
+        `most`: units of work for their layouts; without more of them a pair has no verdict of its
+        own. Those come last that are touched together, of which a verdict hardly tells more.
+        """
+        used = self.pairs_used(of)
+        asked = sorted(used, key=self.is_touched_together)
+        found = {pair: self.pair(pair, most=most) for pair in track(asked, "explaining")}
+        return (found[pair] for pair in used)
 
     def pairs_used(self, of: Buffer | None = None) -> list[BufferPair]:
         """The pairs of buffers that are used, or those of one buffer, in program order."""
         used = (buffer for buffer in self._buffers if buffer in self._found.live)
         return [pair for pair in combinations(used, 2) if of is None or of in pair]
 
-    def pair(self, pair: BufferPair, *, most_judged: int | None = None) -> Explanation:
-        """The explanation of one pair; it is computed once. `most_judged`: without a verdict of
-        its own where so many have one already, counted as in `MAX_JUDGED`.
-        """
+    def pair(self, pair: BufferPair, *, most: int | None = None) -> Explanation:
+        """The explanation of one pair; it is computed once. `most` as in `pairs`."""
         if pair not in self._known:
-            found = self._explained(pair, most_judged)
+            found = self._explained(pair, most)
             if found.verdict is NOT_JUDGED:
                 return found
             self._known[pair] = found
         return self._known[pair]
 
-    def _explained(self, pair: BufferPair, most_judged: int | None) -> Explanation:
+    def _explained(self, pair: BufferPair, most: int | None) -> Explanation:
         one, two = pair
         live = self._plan.live
-        verdict = self._sharing_verdict(pair, most_judged)
+        verdict = self._sharing_verdict(pair, most)
         causes = tuple(self._causes(self._found, pair))
         settled: tuple[str, ...] = ()
         if verdict.sound and not self.is_touched_together(pair):
@@ -118,7 +126,7 @@ class Explainer:
             return ""
         return f"from {where(entries[live.begin].stmt)} to {where(entries[live.end - 1].stmt)}"
 
-    def _sharing_verdict(self, pair: BufferPair, most_judged: int | None) -> Verdict:
+    def _sharing_verdict(self, pair: BufferPair, most: int | None) -> Verdict:
         """The checker's verdict on a plan, or on the smallest, if that is sound and the two share
         bytes there: other sharing in it may bring the barriers that they need. Else on a layout in
         which only the two share: both at 0, others after.
@@ -126,10 +134,13 @@ class Explainer:
         for plan, verdict in (*self._plans, self._smallest):
             if verdict.sound and plan.shared_bytes(*pair):
                 return verdict
-        self._judged += 1
-        if most_judged is not None and self._judged * len(self._buffers) > most_judged:
+        if most is not None and self._spent >= most:
             return NOT_JUDGED
-        return self._alone(pair)
+        work = work_of(self._kernel)
+        before = work.done
+        verdict = self._alone(pair)
+        self._spent += max(work.done - before, OF_PAIR * len(self._buffers))
+        return verdict
 
     @cached_property
     def _smallest(self) -> Judged:
@@ -202,10 +213,7 @@ def explained_pairs(
     explainer = explainer_of(kernel, scope)
     if len(wanted) == 2:
         return (explainer.pair((by_name[wanted[0]], by_name[wanted[1]])),)
-    pairs = explainer.pairs_used(by_name[wanted[0]] if wanted else None)
-    return tuple(
-        explainer.pair(pair, most_judged=MAX_JUDGED) for pair in track(pairs, "explaining")
-    )
+    return tuple(explainer.pairs(OF_PAIRS, by_name[wanted[0]] if wanted else None))
 
 
 def _positions(live: LiveRange | None) -> tuple[int, int] | None:

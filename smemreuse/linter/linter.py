@@ -35,8 +35,8 @@ from smemreuse.semantics.declarations import taken_on_trust
 from smemreuse.semantics.pointers import views_beyond
 from smemreuse.semantics.undeclared import handed_to_undeclared
 
-OF_LINT = 2_000_000_000
-"""Units of work for one kernel."""
+OF_GROUNDS = 400_000_000
+"""Units of work for one kernel's preconditions, where they are not all that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,15 @@ class Apart:
     declared: Mapping[Buffer, int] = field(default_factory=dict)
 
 
-def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintReport:
+def lint(
+    kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO, work: Work | None = None
+) -> LintReport:
     """The hazards of a kernel: of each shared buffer with itself, whatever is merged.
 
     Merged buffers are separated first. Whether they may share their bytes is for `check` to say.
+    `work` is a budget shared with others.
     """
-    return lint_apart(taken_apart(kernel), barriers_follow(kernel, barriers))
+    return lint_apart(taken_apart(kernel), barriers_follow(kernel, barriers), work)
 
 
 def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintReport:
@@ -90,13 +93,17 @@ def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintRepo
     return LintReport(whole.name, follow, with_origins(tuple(hazards), whole), unknown, assumed)
 
 
-def grounds_of(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Preconditions:
-    """The preconditions of a sound plan: what lint finds of a kernel, found once."""
-    return facts_of(kernel).ask(_grounds, barriers)
+def grounds_of(
+    kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO, *, most: int | None = None
+) -> Preconditions:
+    """The preconditions of a sound plan: what lint finds of a kernel, with `most` units of work if
+    that is given; found once."""
+    return facts_of(kernel).ask(_grounds, barriers, most)
 
 
-def _grounds(facts: KernelFacts, barriers: BarrierStage) -> Preconditions:
-    return Preconditions(lint(facts.kernel, barriers))
+def _grounds(facts: KernelFacts, barriers: BarrierStage, most: int | None) -> Preconditions:
+    work = None if most is None else Work(most)
+    return Preconditions(lint(facts.kernel, barriers, work))
 
 
 def taken_apart(kernel: Kernel) -> Apart:

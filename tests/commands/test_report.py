@@ -61,9 +61,9 @@ def test_steps_bands_and_marks_name_the_lines_of_python(tmp_path: Path) -> None:
 
 
 def test_of_pairs_that_the_checker_was_not_asked_about_the_page_says_what_is_known() -> None:
-    def pairs(most_judged: int | None) -> dict[tuple[str, str], tuple[str, str]]:
+    def pairs(most: int | None) -> dict[tuple[str, str], tuple[str, str]]:
         subject = read_subjects([str(BATCHED)])[0]
-        entry: Any = entry_of_subject(subject, "best", "bytes", most_judged=most_judged)
+        entry: Any = entry_of_subject(subject, "best", "bytes", most=most)
         return {
             tuple(one["buffers"]): (one["words"], one["forbidden_by"]) for one in entry["pairs"]
         }

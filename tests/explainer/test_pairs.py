@@ -142,7 +142,7 @@ def test_a_witness_is_certain() -> None:
 
 def test_of_many_pairs_only_the_first_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless the smallest plan settles them, or they are named."""
-    monkeypatch.setattr(pairs_module, "MAX_JUDGED", 0)
+    monkeypatch.setattr(pairs_module, "OF_PAIRS", 0)
     (made,) = read_dump(DUMPS / "while_table.sm_80.tir").kernels  # of which nothing is known yet
     found = explained_pairs(made, SCOPE)
     assert found is not None

@@ -57,7 +57,7 @@ def racing() -> Any:
 def entries_of(path: Path) -> list[Any]:
     """The entries of a dump, with what lint finds in its kernels."""
     source, planning = Source(path.name, path.read_text(), None), Planning("best", "bytes", None)
-    found, _ = report._entries(source, planning, most_judged=None, linting=True, kept=False)
+    found, _ = report._entries(source, planning, most=None, linting=True, kept=False)
     return [report._shown(one, Acceptances(())) for one in found]
 
 

@@ -17,7 +17,6 @@ Versions that take more for disjoint say so in their `ThreadSync`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -36,6 +35,7 @@ from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.periodic import growth
 from smemreuse.versions.thread_sync import BoundValues, ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
+from smemreuse.versions.thread_sync.elements import EntryElements, are_compatible, meet, reaching
 from smemreuse.versions.thread_sync.path_conditions import (
     BLOCKS,
     ActiveThreads,
@@ -61,24 +61,10 @@ MAX_INDEX = 1 << 48
 MAX_STEPS = 256
 """Rounds of a loop of which each is compared with the next one."""
 
-_THREADS = 1 << 11
-
 Made = tuple[Stmt, AccessEntry]
 
 Spend = Callable[[int], None]
 """Counts units of work before they are done; it raises where there are too many."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Elements:
-    """The element indices that `active` threads access, in units of the access's width.
-
-    `guessed` are the unknown values that were replaced by a guess to compute them.
-    """
-
-    active: ActiveThreads
-    index: np.ndarray
-    guessed: Symbols = frozenset()
 
 
 class Collisions:
@@ -98,7 +84,8 @@ class Collisions:
         self._rules = rules
         self.entries = entries
         self._known: dict[tuple[object, ...], bool] = {}
-        self._elements: dict[tuple[object, ...], _Elements | None] = {}
+        self._elements: dict[tuple[object, ...], EntryElements | None] = {}
+        self._named: dict[Made, frozenset[Var]] = {}
 
     def surely(
         self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int], spend: Spend
@@ -229,7 +216,7 @@ class Collisions:
     ) -> bool | None:
         """As `_collide_at`, in one model; None if not understood. Tries some blocks and rounds.
 
-        Elements collide if they meet in one of these; pointers only if each reaches the other in
+        EntryElements collide if they meet in one of these; pointers only if each reaches the other in
         some.
         """
         tried = product(self._blocks(one, two), self._tried(one, two, loop))
@@ -238,16 +225,16 @@ class Collisions:
             shifted = None if one[1].by_pointer else loop
             first = self._elements_of(one, rounds, place, None, model)
             second = self._elements_of(two, rounds, place, shifted, model)
-            if first is None or second is None or not _compatible(first, second):
+            if first is None or second is None or not are_compatible(first, second):
                 return None
             if shifted is not None and not _goes_on(shifted, rounds, first):
                 continue
             spend(LANE * (first.index.size + second.index.size))
             if one[1].by_pointer:
-                found = _reaching(one[1], two[1], first, second, places)
+                found = reaching(first, second, places)
                 reaches = [was or now for was, now in zip(reaches, found, strict=True)]
-            elif not self._takes_for_one(one[1], two[1], first, second) and _elements_meet(
-                one[1], two[1], first, second, places[0]
+            elif not self._takes_for_one(one[1], two[1], first, second) and meet(
+                first, second, places[0]
             ):
                 return True
             if all(reaches):
@@ -255,7 +242,7 @@ class Collisions:
         return False
 
     def _takes_for_one(
-        self, one: AccessEntry, two: AccessEntry, first: _Elements, second: _Elements
+        self, one: AccessEntry, two: AccessEntry, first: EntryElements, second: EntryElements
     ) -> bool:
         """Whether the pass may take elements of different sizes for one thread's own: it compares
         their indices alone, and the threads are the same."""
@@ -301,10 +288,11 @@ class Collisions:
 
     def _names(self, made: Made, var: Var) -> bool:
         """Whether a variable decides which elements an access has, or which threads reach it."""
-        stmt, entry = made
-        expressions = (*entry.expressions, *expressions_of(stmt))
-        asked = self._paths.variables(stmt), *map(variables_in, expressions)
-        return any(var in one for one in asked)
+        if made not in self._named:
+            stmt, entry = made
+            expressions = (*entry.expressions, *expressions_of(stmt))
+            self._named[made] = self._paths.variables(stmt).union(*map(variables_in, expressions))
+        return var in self._named[made]
 
     def _elements_of(
         self,
@@ -313,7 +301,7 @@ class Collisions:
         place: int,
         shifted: For | None,
         model: Model | None,
-    ) -> _Elements | None:
+    ) -> EntryElements | None:
         """The elements of one access in these rounds and this block; see `_indices`."""
         stmt, entry = made
         key = (entry, tuple(rounds.items()), place, shifted, model)
@@ -328,7 +316,7 @@ class Collisions:
         entry: AccessEntry,
         found: ActiveThreads | None,
         shifted: For | None,
-    ) -> _Elements | None:
+    ) -> EntryElements | None:
         """The elements that active threads access; None if the pass may know less or too many are
         needed.
 
@@ -343,7 +331,7 @@ class Collisions:
             return None
         threads = found.threads
         if threads.count == 0:
-            return _Elements(found, np.zeros(0, dtype=np.int64))
+            return EntryElements(entry, found, np.zeros(0, dtype=np.int64))
         if shifted is not None:
             now = threads.values.get(shifted.var)
             if not isinstance(now, int):
@@ -364,10 +352,10 @@ class Collisions:
         if isinstance(index, int) and abs(index) > MAX_INDEX:
             return None
         each = np.broadcast_to(np.asarray(index, dtype=np.int64), (threads.count,))
-        return _Elements(found, each, guessed)
+        return EntryElements(entry, found, each, guessed)
 
 
-def _goes_on(loop: For, rounds: Mapping[For, int], found: _Elements) -> bool:
+def _goes_on(loop: For, rounds: Mapping[For, int], found: EntryElements) -> bool:
     """Whether a loop has another round after one."""
     extent = evaluate(loop.extent, found.active.threads)
     return not isinstance(extent, int) or rounds[loop] + 1 < extent
@@ -383,108 +371,3 @@ def _steps_on(entry: AccessEntry, loop: For) -> bool:
     step = None if entry.index is None else growth(entry.index, loop.var)
     span = (entry.lanes - 1) * abs(entry.stride)
     return step is not None and (step[0] > span or step[1] < -span)
-
-
-def _reaching(
-    one: AccessEntry, two: AccessEntry, first: _Elements, second: _Elements, places: tuple[int, ...]
-) -> tuple[bool, bool]:
-    """Whether the elements from each pointer on reach the other pointer's first element.
-
-    Computed for all threads at once, as the pass counts elements, each in its own width. The pass
-    takes two pointers to be disjoint only if one ends before the other begins for all threads and
-    rounds. Stages that alternate are therefore not disjoint.
-    """
-    mine, theirs = _reach(one, first, places[0]), _reach(two, second, places[1])
-    if mine is None or theirs is None or not len(mine[0]) or not len(theirs[0]):
-        return False, False
-    (low, high), (begin, end) = mine, theirs
-    return bool(high.max() >= begin.min()), bool(end.max() >= low.min())
-
-
-def _reach(
-    entry: AccessEntry, found: _Elements, offset: int
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """The first and the last element from a pointer on, for some threads."""
-    extent = evaluate(entry.extent, found.active.threads)
-    if extent is None:
-        return None
-    begin = found.index + offset
-    return begin, begin + np.broadcast_to(extent, begin.shape) - 1
-
-
-def _elements_meet(
-    one: AccessEntry, two: AccessEntry, first: _Elements, second: _Elements, shift: int
-) -> bool:
-    """Whether elements begin at the same byte, of different threads unless both are written.
-
-    `shift` is by how many bytes the first buffer begins after the second one.
-    """
-    if not first.index.size or not second.index.size:
-        return False
-    if _may_be_alike(one, two, first, second, shift):
-        return False
-    mine, by_mine = _bytes(one, first, shift)
-    theirs, by_theirs = _bytes(two, second, 0)
-    if one.is_write and two.is_write:
-        return bool(_common(mine * _THREADS + by_mine, theirs * _THREADS + by_theirs).size)
-    common = _common(mine, theirs)
-    places, ids = np.concatenate((mine, theirs)), np.concatenate((by_mine, by_theirs))
-    pairs = (places * _THREADS + ids)[np.isin(places, common)]
-    return _distinct(pairs).size > common.size
-
-
-def _common(one: np.ndarray, two: np.ndarray) -> np.ndarray:
-    """The values that are in both."""
-    return np.intersect1d(_distinct(one), _distinct(two), assume_unique=True)
-
-
-def _distinct(values: np.ndarray) -> np.ndarray:
-    """As `np.unique`, which hashes integers since NumPy 2.3: several times slower here."""
-    ordered = np.sort(values)
-    is_new = np.ones(len(ordered), dtype=bool)
-    is_new[1:] = ordered[1:] != ordered[:-1]
-    return ordered[is_new]
-
-
-def _may_be_alike(
-    one: AccessEntry, two: AccessEntry, first: _Elements, second: _Elements, shift: int
-) -> bool:
-    """Whether both may have the same index, and the same threads: the pass takes each of these for
-    one that meets only itself."""
-    if one.width != two.width or (one.lanes, one.stride) != (two.lanes, two.stride):
-        return False
-    mine, theirs = first.active, second.active
-    if mine.free or theirs.free:
-        return False  # the pass knows of a loop around one of them alone
-    if np.array_equal(mine.threads.ids, theirs.threads.ids):
-        return bool(np.array_equal(first.index * one.width + shift, second.index * two.width))
-    return False
-
-
-def _bytes(entry: AccessEntry, found: _Elements, shift: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each element begins, with its thread."""
-    lanes = entry.stride * np.arange(entry.lanes)
-    places = ((found.index[:, None] + lanes) * entry.width + shift).ravel()
-    return places, np.repeat(found.active.threads.ids, entry.lanes)
-
-
-def _compatible(first: _Elements, second: _Elements) -> bool:
-    """Whether conditions on unknown values can hold for both: those of the same scope, and others
-    if no two of them depend on the same value. None may depend on a value that is guessed.
-
-    A condition within an expression has no scope: two of them may exclude each other."""
-    conditions = (*first.active.conditions, *second.active.conditions)
-    guessed = first.guessed | second.guessed
-    if any(each.symbols & guessed for each in conditions):
-        return False
-    frames = ({each.frame for each in found.active.conditions} for found in (first, second))
-    shared = set.intersection(*frames) - {None}
-    own = [each for each in conditions if each.frame not in shared]
-    common = [each for each in first.active.conditions if each.frame in shared]
-    return not any(
-        each.symbols & other.symbols
-        for at, each in enumerate(own)
-        for other in (*common, *own[at + 1 :])
-        if (each.frame is None or each.frame is not other.frame)
-        and not (each.is_range and other.is_range)
-    )
