@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from smemreuse.errors import BackendError
+from smemreuse.ir.kernel import Block
 from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.attempts import ZEROS, Attempt, attempts_of
 from smemreuse.reproduce.cuda import require_original
@@ -50,6 +51,10 @@ class Reproducible(Protocol):
     @property
     def apart(self) -> str | None:
         """Of a kernel that is merged by a plan the CUDA in which nothing shares bytes."""
+
+    @property
+    def body(self) -> Block:
+        """The statements that its hazards name."""
 
     @property
     def elaboration(self) -> Elaboration:
@@ -105,7 +110,7 @@ class ReproductionCase:
     @cached_property
     def attempts(self) -> tuple[Attempt, ...]:
         """The ways to try."""
-        return attempts_of(self.hazard)
+        return attempts_of(self.hazard, self.kernel.body)
 
     @property
     def reference(self) -> str:

@@ -15,8 +15,11 @@ from typing import Any
 
 from smemreuse.results.elaboration import Elaboration
 
-MAY_IMPORT = frozenset({"tilelang", "torch", *sys.stdlib_module_names})
-"""What the standalone file may import."""
+MAY_IMPORT = frozenset({"tilelang", "tvm", "torch", *sys.stdlib_module_names})
+"""What the standalone file may import: TVM comes with TileLang."""
+
+TUNER = "autotune"
+"""A decorator that is left out: its choice is among the arguments."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +105,13 @@ def _defined(stmt: ast.stmt) -> Iterator[str]:
 
 
 def _named(stmt: ast.AST) -> set[str]:
+    decorators = getattr(stmt, "decorator_list", ())
+    tuners = [one for one in decorators if _decorator(one) == TUNER]
+    left_out = {node for one in tuners for node in ast.walk(one)}
     return {
         node.id
         for node in ast.walk(stmt)
-        if isinstance(node, ast.Name) and not hasattr(builtins, node.id)
+        if isinstance(node, ast.Name) and not hasattr(builtins, node.id) and node not in left_out
     }
 
 
@@ -119,21 +125,29 @@ def _may_import(stmt: ast.Import | ast.ImportFrom) -> bool:
 
 def _expression(function: ast.FunctionDef, config: Mapping[str, Any]) -> str | None:
     """What makes the kernel: the function itself where it is one, or a call of its factory."""
-    decorators = [ast.unparse(one).partition("(")[0] for one in function.decorator_list]
-    if any(one.rpartition(".")[2] == "prim_func" for one in decorators):
+    decorators = [*map(_decorator, function.decorator_list)]
+    if "prim_func" in decorators:
         return function.name
-    plain = (bool, int, float, type(None))
-    if not any(one.rpartition(".")[2] == "jit" for one in decorators):
+    # A text may be a few words for what is not plain, or the name of a type: the compiler tells.
+    plain = (bool, int, float, str, type(None))
+    if "jit" not in decorators:
         return None
-    # Texts may be a few words for what is not plain.
     if not all(isinstance(one, plain) for one in config.values()):
         return None
     arguments = ", ".join(f"{name}={value!r}" for name, value in config.items())
     return f"{function.name}.get_tir({arguments})"
 
 
+def _decorator(node: ast.expr) -> str:
+    """The last name of a decorator, without its arguments."""
+    return ast.unparse(node).partition("(")[0].rpartition(".")[2]
+
+
 def _text(lines: Sequence[str], stmt: ast.stmt) -> str:
     decorators = getattr(stmt, "decorator_list", ())
     first = min([stmt.lineno, *(one.lineno for one in decorators)])
-    text = "\n".join(lines[first - 1 : stmt.end_lineno])
+    tuners = [one for one in decorators if _decorator(one) == TUNER]
+    left_out = {line for one in tuners for line in range(one.lineno, (one.end_lineno or 0) + 1)}
+    kept = range(first, (stmt.end_lineno or stmt.lineno) + 1)
+    text = "\n".join(lines[at - 1] for at in kept if at not in left_out)
     return f"\n\n{text}\n" if isinstance(stmt, (ast.FunctionDef, ast.ClassDef)) else text

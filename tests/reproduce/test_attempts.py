@@ -10,12 +10,13 @@ from smemreuse.reproduce.attempts import (
     FOR_EVER,
     LONG,
     PATTERN,
-    READS,
     SHORT,
     Attempt,
     attempts_of,
 )
+from smemreuse.reproduce.cuda import BULK, COPIES, CROWD, DELAY, PRODUCTS, QUEUE
 from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.semantics.table import evaluated_effect
 from tests.conftest import ROOT
 
 LINT = ROOT / "fixtures" / "lint"
@@ -31,6 +32,14 @@ def attempts(name: str) -> tuple[Attempt, ...]:
     return attempts_of(hazards(name)[0])
 
 
+def of_function(what: str, name: str) -> tuple[Hazard, list[Attempt]]:
+    """The first hazard, and the attempts for it in which threads call a device function."""
+    (kernel,) = read_dump(LINT / f"{name}.tir").kernels
+    hazard = lint(kernel).hazards[0]
+    found = attempts_of(hazard, kernel.body)
+    return hazard, [one for one in found if any(each.what == what for each in one.delays)]
+
+
 def test_of_a_race_the_warp_of_the_earlier_access_is_late_in_its_round() -> None:
     hazard = hazards("race_round_the_loop")[0]
     first, longer, always = attempts_of(hazard)
@@ -38,23 +47,43 @@ def test_of_a_race_the_warp_of_the_earlier_access_is_late_in_its_round() -> None
     assert hazard.other is not None
     assert delay.stmt is hazard.other.stmt
     assert (delay.first, delay.end, delay.after) == (96, 128, False)  # the reader, thread 127
-    assert (delay.loops, delay.cycles) == ((("k", 0),), SHORT)
-    assert longer.delays[0].cycles == LONG
+    assert (delay.loops, delay.count) == ((("k", 0),), SHORT)
+    assert longer.delays[0].count == LONG
     assert always.delays[0].loops == ()
 
 
 def test_of_two_proxies_one_warp_is_late_then_all() -> None:
     found = [(one.delays[0].first, one.delays[0].end) for one in attempts("refilled_without_fence")]
-    assert found[:4] == [(128, 160), (128, 160), (128, 160), (32, 160)]
+    assert found == [(128, 160), (32, 160), (128, 160), (128, 160), (32, 160)]
 
 
-def test_reads_that_a_copy_may_overtake_come_behind_others_at_last() -> None:
-    *_, last = attempts("refilled_without_fence")
-    (delay,) = last.delays
-    assert (delay.cycles, delay.reads, delay.loops, delay.after) == (0, READS, (), False)
-    assert (delay.first, delay.end) == (32, 160)
-    assert "read one bank of shared memory 64 times before" in last.words
-    assert not any(one.delays[0].reads for one in attempts("stored_without_fence"))
+def test_the_last_read_comes_behind_stores_while_others_that_have_arrived_store_too() -> None:
+    hazard, (alone, crowded) = of_function(QUEUE, "refilled_without_fence")
+    (queued,) = alone.delays
+    assert hazard.other is not None
+    assert (queued.stmt, queued.first, queued.end) == (hazard.other.stmt, 32, 160)
+    crowd, late, again = crowded.delays
+    assert again == queued
+    assert (crowd.what, crowd.first, crowd.end, crowd.after) == (CROWD, 32, 128, True)
+    effect = evaluated_effect(crowd.stmt)
+    assert effect is not None
+    assert effect.arrives
+    assert (late.what, late.first, late.end) == (DELAY, 128, 160)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("tma_store_not_waited_for", BULK),
+        ("accumulator_not_waited_for", PRODUCTS),
+        ("cp_async_not_waited_for", COPIES),
+    ],
+)
+def test_an_engine_has_other_work_to_do_first(name: str, what: str) -> None:
+    hazard, (attempt,) = of_function(what, name)
+    (delay,) = attempt.delays
+    assert hazard.other is not None
+    assert (delay.stmt, delay.after) == (hazard.other.stmt, False)
 
 
 def test_what_is_in_flight_is_tried_without_a_delay_first() -> None:
@@ -69,7 +98,7 @@ def test_a_late_warp_waits_for_longer_than_a_launch_before_it_waits_for_its_phas
     assert steady.delays[0].stmt is hazard.site.stmt
     assert (steady.delays[0].first, steady.delays[0].end) == (96, 128)
     assert (steady.delays[0].loops, first.delays[0].loops) == ((("k", 2),), (("k", 0),))
-    assert steady.delays[0].cycles == FOR_EVER
+    assert steady.delays[0].count == FOR_EVER
 
 
 def test_who_comes_to_a_barrier_in_a_branch_is_late_behind_it() -> None:

@@ -13,6 +13,7 @@ import pytest
 from smemreuse.audit import BarrierStage
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import BackendError
+from smemreuse.ir.kernel import Block
 from smemreuse.linter import lint
 from smemreuse.mender import mend
 from smemreuse.reproduce.arguments import LaunchArgument
@@ -48,6 +49,7 @@ class FakeKernel:
     original: str = ORIGINAL
     base: str = ORIGINAL
     apart: str | None = None
+    body: Block = ()
     elaboration: Elaboration = field(default_factory=Elaboration)
     func: str | None = "{}"
     snippet: Snippet | None = None
@@ -55,7 +57,7 @@ class FakeKernel:
     pass_configs: Mapping[str, Any] = field(default_factory=dict)
 
     def source(self, attempt: Attempt, edits: Sequence[Edit] = ()) -> str:
-        lines = [f"    {DELAY}({one.first}, {one.end}, {one.cycles}, 1);" for one in attempt.delays]
+        lines = [f"    {DELAY}({one.first}, {one.end}, {one.count}, 1);" for one in attempt.delays]
         lines += [f"    {FILL}({attempt.fill});"] if attempt.fill is not None else []
         lines += ["    changed();"] if self.broken and attempt.delays else []
         lines += [f"    mend({at});" for at, _ in enumerate(edits)]
@@ -125,7 +127,7 @@ def test_the_first_attempt_that_shows_it_is_the_last(tmp_path: Path) -> None:
     }
     text = (tmp_path / "script.py").read_text()
     assert f"{one.attempts[1].words}: shown" in text
-    assert f"{one.attempts[1].delays[0].cycles}, 1)" in text
+    assert f"{one.attempts[1].delays[0].count}, 1)" in text
 
 
 def test_what_does_not_change_is_launched_once(tmp_path: Path) -> None:

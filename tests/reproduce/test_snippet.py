@@ -20,6 +20,9 @@ def scaled(x):
     return x * N
 
 
+@autotune(
+    configs=other()
+)
 @tilelang.jit(out_idx=[-1])
 def factory(M, block=64):
     @T.prim_func
@@ -57,9 +60,15 @@ def test_a_factory_comes_with_what_it_names_and_is_called_as_it_was() -> None:
     assert found.expression == "factory.get_tir(M=256, block=64)"
     for part in ("import tilelang\n", "N, UNUSED", "def scaled", "@tilelang.jit(out_idx=[-1])"):
         assert part in found.text
-    for other in ("import os", "helpers", "alone", "uses_others"):
+    for other in ("import os", "helpers", "alone", "uses_others", "autotune", "configs"):
         assert other not in found.text
     compile(found.text, "snippet", "exec")
+
+
+def test_a_text_is_given_as_it_is() -> None:
+    found = snippet_of(PROGRAM, made("@tilelang.jit(out_idx=[-1])", M="bfloat16"))
+    assert found is not None
+    assert found.expression == "factory.get_tir(M='bfloat16')"
 
 
 def test_a_function_at_the_top_is_the_kernel_itself() -> None:
@@ -75,7 +84,7 @@ def test_a_function_at_the_top_is_the_kernel_itself() -> None:
         made("def uses_others(M):"),  # it is no factory that TileLang knows
         made("def plain(M):"),
         made("import os"),
-        made("@tilelang.jit(out_idx=[-1])", M="a few words for it"),
+        made("@tilelang.jit(out_idx=[-1])", M=("no", "plain", "value")),
         Elaboration(),
     ],
 )

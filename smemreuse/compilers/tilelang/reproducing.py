@@ -37,13 +37,13 @@ from smemreuse.compilers.tilelang.run_session import RunSession
 from smemreuse.compilers.tilelang.session import Pass
 from smemreuse.compilers.tilelang.visitor import tirx
 from smemreuse.errors import BackendError
-from smemreuse.ir.kernel import For, Kernel, Stmt
+from smemreuse.ir.kernel import Block, For, Kernel, Stmt
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter import Apart, counterparts, lint_apart, taken_apart
 from smemreuse.pipeline.options import checked_options
 from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.attempts import Attempt, Delay
-from smemreuse.reproduce.cuda import BUSY, DELAY, FILL, with_definitions, without_delays
+from smemreuse.reproduce.cuda import FILL, with_definitions, with_products, without_delays
 from smemreuse.reproduce.snippet import Snippet, snippet_of
 from smemreuse.results.elaboration import Elaboration
 from smemreuse.results.hazards import LintReport
@@ -290,6 +290,11 @@ class LaunchedKernel:
         return self.function.mended()[1]
 
     @property
+    def body(self) -> Block:
+        """The statements that its hazards name."""
+        return self._apart.kernel.body
+
+    @property
     def mends(self) -> tuple[Mended, ...]:
         with _LOWERING:
             return tuple(mended for one in self.mendings for mended in one.mends)
@@ -375,7 +380,8 @@ class LaunchedKernel:
             filled = _call(FILL, tirx.IntImm("uint32", attempt.fill))
             prologues = [[filled] for _ in self.function.kernels]
         func = writer.written(edits, more, prologues)
-        return with_definitions(self.made.lowered({self.function.name: func}))
+        lowered = self.made.lowered({self.function.name: func})
+        return with_definitions(with_products(lowered))
 
     def _live(self, stmt: Stmt) -> Stmt:
         """The kernel's own statement, where lint has taken its buffers apart."""
@@ -395,9 +401,8 @@ class LaunchedKernel:
                 raise BackendError(f"there is no loop {name} around the statement")
             rounds.append(tirx.EQ(writer.variable(loops[name]), tirx.IntImm("int32", value)))
         now = reduce(tirx.And, rounds) if rounds else tirx.IntImm("bool", 1)
-        name, count = (BUSY, delay.reads) if delay.reads else (DELAY, delay.cycles)
-        numbers = (delay.first, delay.end, count)
-        return _call(name, *(tirx.IntImm("int32", one) for one in numbers), now)
+        numbers = (delay.first, delay.end, delay.count)
+        return _call(delay.what, *(tirx.IntImm("int32", one) for one in numbers), now)
 
 
 def _call(name: str, *operands: Any) -> Any:

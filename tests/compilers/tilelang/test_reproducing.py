@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from smemreuse.errors import BackendError, LoweredOnlyError
 from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.attempts import Attempt, Delay, attempts_of
 from smemreuse.reproduce.cases import PLAIN
-from smemreuse.reproduce.cuda import BUSY, DELAY, FILL, require_original
+from smemreuse.reproduce.cuda import DELAY, FILL, QUEUE, require_original
 from smemreuse.results.hazards import Hazard
 from tests.conftest import ROOT
 
@@ -58,13 +59,11 @@ def test_without_its_delays_it_is_the_original(
     assert str(hazard.kind) == each.kind
     assert "nanosleep" not in kernel.original
     mended = kernel.source(PLAIN, [one.edit for one in kernel.mends])
-    for attempt in attempts_of(hazard):
+    for attempt in attempts_of(hazard, kernel.body):
         delayed = kernel.source(attempt)
         assert (delayed == kernel.original) == attempt.is_plain
-        busy = sum(one.reads > 0 for one in attempt.delays)
-        late = len(attempt.delays) - busy
-        assert delayed.count(f"{DELAY}(") == 2 * late  # its definition, and a call
-        assert delayed.count(f"{BUSY}(") == 2 * busy
+        for what, count in Counter(one.what for one in attempt.delays).items():
+            assert delayed.count(f"{what}(") == 1 + count  # its definition, and its calls
         assert delayed.count(f"{FILL}(") == 2 * (attempt.fill is not None)
         require_original(delayed, kernel.original)
         require_original(kernel.source(attempt, [one.edit for one in kernel.mends]), mended)
@@ -76,11 +75,12 @@ def test_nvcc_compiles_delays_and_fills(name: str, witnesses: dict[str, Launched
     assert compile_cuda(kernel.source(attempts_of(certain(kernel))[0]), ARCH)
 
 
-def test_nvcc_compiles_reads_of_one_bank(witnesses: dict[str, LaunchedKernel]) -> None:
+def test_nvcc_compiles_stores_to_one_bank(witnesses: dict[str, LaunchedKernel]) -> None:
     kernel = witnesses["stage_refilled_without_fence"]
-    *_, last = attempts_of(certain(kernel))
-    assert f"{BUSY}(0, 256, 64, (bool)1);" in kernel.source(last)
-    assert compile_cuda(kernel.source(last), ARCH)
+    found = attempts_of(certain(kernel), kernel.body)
+    queue = next(one for one in found if one.delays[0].what == QUEUE)
+    assert f"{QUEUE}(0, 256, 64, (j == 31));" in kernel.source(queue)
+    assert compile_cuda(kernel.source(queue), ARCH)
 
 
 def test_a_delay_stands_before_the_statement_of_the_witness_in_its_round(
