@@ -155,7 +155,7 @@ def _of_the_engine(hazard: Hazard, site: Site) -> Iterator[Attempt]:
     if engine not in ENGINES or site.stmt is None:
         return
     what, count, words = ENGINES[engine]
-    threads = _ALL if what == PRODUCTS else _threads(hazard, 0)
+    threads = _threads(hazard, 0) if what == BULK else _ALL
     words = f"{_who(threads)} {words} {count} times before `{site.brief or site.statement}`"
     yield Attempt(words, (Delay(site.stmt, False, *threads, count, (), what),))
 

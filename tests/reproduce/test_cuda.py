@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import pytest
 
 from smemreuse.errors import BackendError
@@ -9,10 +12,12 @@ from smemreuse.reproduce.cuda import (
     DEFINITIONS,
     DELAY,
     FILL,
+    PRODUCTS,
     changes,
     digest,
     require_original,
     with_definitions,
+    with_products,
     without_delays,
 )
 
@@ -37,6 +42,32 @@ def test_a_definition_stands_before_the_first_kernel_where_it_is_called() -> Non
 
 def test_each_definition_is_one_line() -> None:
     assert all("\n" not in text for text in DEFINITIONS.values())
+
+
+PRODUCT = "    tl::wgmma_ss<64>(uint64_t(a + 2), uint64_t(b), out, 1);"
+MULTIPLIED = f"{{\n    {PRODUCTS}(0, 128, 256, (k == 0));\n    settle();\n{PRODUCT}\n}}"
+
+
+def test_products_repeat_the_next_wgmma_on_zeros_of_the_names_of_its_descriptors() -> None:
+    _, line, *rest = with_products(MULTIPLIED).split("\n")
+    assert rest == ["    settle();", PRODUCT, "}"]
+    assert line.startswith("    { smemreuse_zeros a; smemreuse_zeros b; for (int smemreuse_i")
+    assert f"= {PRODUCTS}(0, 128, 256, (k == 0));" in line
+    assert PRODUCT.strip() in line
+    with pytest.raises(BackendError, match="no wgmma"):
+        with_products(MULTIPLIED.replace("wgmma", "mma"))
+
+
+def test_nvcc_compiles_all_device_functions() -> None:
+    if shutil.which("nvcc") is None:
+        pytest.skip("needs nvcc")
+    names = (name for name in DEFINITIONS if name not in (FILL, PRODUCTS))
+    calls = [f"{name}(0, 32, 64, true);" for name in names]
+    calls += [f"{FILL}(1);", f"smemreuse_zeros a; a = a + {PRODUCTS}(0, 32, 64, true);"]
+    body = "\n".join(calls)
+    source = with_definitions(f'extern "C" __global__ void kernel() {{\n{body}\n}}\n')
+    command = ["nvcc", "-arch=sm_90a", "-cubin", "-x", "cu", "-", "-o", "/dev/null"]
+    subprocess.run(command, input=source, text=True, check=True, capture_output=True)
 
 
 def test_without_its_delays_it_is_the_original() -> None:
