@@ -103,7 +103,7 @@ def attempts_of(hazard: Hazard, body: Block = ()) -> tuple[Attempt, ...]:
     if hazard.kind in (HazardKind.RACE, HazardKind.MISSING_FENCE, HazardKind.MISSING_WAIT):
         found += _of_the_engine(hazard, site)
     if hazard.kind is HazardKind.MISSING_FENCE and hazard.mechanism == OVERTAKEN:
-        found[1:1] = _overtaken(_threads(hazard, 0), site, StatementTree(body))
+        found[1:1] = behind_stores(hazard, body)
     return tuple(found)
 
 
@@ -160,14 +160,15 @@ def _of_the_engine(hazard: Hazard, site: Site) -> Iterator[Attempt]:
     yield Attempt(words, (Delay(site.stmt, False, *threads, count, (), what),))
 
 
-def _overtaken(threads: tuple[int, int], site: Site, tree: StatementTree) -> Iterator[Attempt]:
+def behind_stores(hazard: Hazard, body: Block, stores: int = STORES) -> Iterator[Attempt]:
     """The last read before an arrival is behind stores to one bank; then the other warps, too,
     store there as soon as they have arrived, and the last warp reads while they do."""
+    threads, site, tree = _threads(hazard, 0), hazard.other or hazard.site, StatementTree(body)
     assert site.stmt is not None, "lint was asked for statements"
     first, last = _ends_of_loops(site, tree)
     brief = f"`{site.brief or site.statement}`"
-    what = f"store to one bank of shared memory {STORES} times before the last of {brief}"
-    queued = Delay(site.stmt, False, *threads, STORES, last, QUEUE)
+    what = f"store to one bank of shared memory {stores} times before the last of {brief}"
+    queued = Delay(site.stmt, False, *threads, stores, last, QUEUE)
     yield Attempt(f"{_who(threads)} {what}", (queued,))
     arrival = next((one for one in tree.after(site.stmt) if _arrives(one)), None)
     warp = _warp_of(threads[1] - 1)
