@@ -73,9 +73,9 @@ KERNELS = {
     **{
         name: Program(("benchmarks.py", name), jobs)
         for name, jobs in (
-            *(("chunk_scan", 3), ("chunk_state", 3), ("flash_backward", 3)),
+            *(("chunk_scan", 3), ("chunk_state", 6), ("flash_backward", 6)),
             *(("flash_forward_128", 1), ("mla_decode", 1), ("persistent_gemm", 1)),
-            *(("gqa_decode", 1), ("dequantize_gemm", 2), ("gated_delta", 2), ("batched_gemm", 1)),
+            *(("gqa_decode", 1), ("dequantize_gemm", 4), ("gated_delta", 4), ("batched_gemm", 1)),
         )
     },
 }
