@@ -216,7 +216,7 @@ class Collisions:
     ) -> bool | None:
         """As `_collide_at`, in one model; None if not understood. Tries some blocks and rounds.
 
-        EntryElements collide if they meet in one of these; pointers only if each reaches the other in
+        Elements collide if they meet in one of these; pointers only if each reaches the other in
         some.
         """
         tried = product(self._blocks(one, two), self._tried(one, two, loop))
