@@ -64,9 +64,11 @@ class PassedWait:
     def in_other_arm(self, agent: Agent) -> bool:
         """Whether the two are in arms of one branch, and no barrier of a later pass may be in that
         of these threads: so none can have come between the wait and what the agent does now."""
-        outer = self.arms[:-1]
-        same = all(map(operator.is_, outer, agent.arms)) and len(agent.arms) > len(outer)
-        return bool(self.arms) and not self.arms[-1].may_meet and same
+        if not self.arms or len(agent.arms) < len(self.arms):
+            return False
+        *outer, mine = self.arms
+        same = all(map(operator.is_, outer, agent.arms))
+        return same and not mine.may_meet and mine.is_beside(agent.arms[len(outer)])
 
     def lanes_left(self, ids: np.ndarray, lanes: np.ndarray) -> list[int]:
         """The warps of which `ids` are some of the threads that have waited, and not all; `lanes`
@@ -335,7 +337,9 @@ class WaitingHazards(OvertakenWaits):
         begun, by, others, epochs = self._begun[slot]
         if np.array_equal(np.unique(ids), np.unique(by.threads.ids)):
             return
-        if (order.clock[np.ix_(warps, others)] > epochs).all():
+        clocks = order.inserted, order.clock
+        ordered, may_be = ((one[np.ix_(warps, others)] > epochs).all() for one in clocks)
+        if ordered:
             return
         name = f"{slot[0].name}[{slot[1]}]"
         one = Site.of(begun, by.loops)
@@ -344,7 +348,7 @@ class WaitingHazards(OvertakenWaits):
         verb = "initializes" if by.threads.count == 1 else "initialize"
         hazard = Hazard(
             HazardKind.RACE,
-            not agent.partly,
+            not agent.partly and not may_be,
             two,
             (slot[0].name,),
             f"{agents[0]} {verb} {name} at {one}, and nothing orders that before {agents[1]} use "

@@ -33,20 +33,20 @@ class MbarrierFence:
     warps: np.ndarray
     epochs: np.ndarray
 
-    def is_before(self, ids: np.ndarray, order: Order) -> bool:
+    def is_before(self, ids: np.ndarray, clock: np.ndarray) -> bool:
         """Whether it comes before what these threads do now: all of them have made it, or know of
         it by one of its warps each."""
         if np.isin(ids, self.ids).all():
             return True
-        clock = order.clock[np.ix_(np.unique(ids // 32), self.warps)]
-        return bool((clock > self.epochs).any(axis=1).all())
+        theirs = clock[np.ix_(np.unique(ids // 32), self.warps)]
+        return bool((theirs > self.epochs).any(axis=1).all())
 
 
 @dataclass
 class Initialization:
     """Of an mbarrier: where, by whom in which epoch of its warp, and the fences since.
 
-    `perhaps`: data decide about one more.
+    `perhaps`: data decide about one more, or a barrier that a later pass may put in.
     """
 
     stmt: Stmt
@@ -56,13 +56,13 @@ class Initialization:
     fences: list[MbarrierFence] = field(default_factory=list)
     perhaps: bool = False
 
-    def is_fenced(self, ids: np.ndarray, order: Order) -> bool:
+    def is_fenced(self, ids: np.ndarray, clock: np.ndarray) -> bool:
         """Whether a fence is before what these threads do now."""
-        return any(one.is_before(ids, order) for one in self.fences)
+        return any(one.is_before(ids, clock) for one in self.fences)
 
-    def known_to(self, ids: np.ndarray, order: Order) -> np.ndarray:
+    def known_to(self, ids: np.ndarray, clock: np.ndarray) -> np.ndarray:
         """Those threads whose warps know of it."""
-        known = np.flatnonzero((order.clock[:, self.warps] > self.epochs).all(axis=1))
+        known = np.flatnonzero((clock[:, self.warps] > self.epochs).all(axis=1))
         found: np.ndarray = ids[np.isin(ids // 32, known)]
         return found
 
@@ -79,13 +79,15 @@ class PublicationHazards(WaitingHazards):
         it."""
         ids = agent.threads.ids
         for slot, begun in [*self._unfenced.items()]:
-            if begun.is_fenced(self._known.vectors.everyone, order):
+            if begun.is_fenced(self._known.vectors.everyone, order.inserted):
                 del self._unfenced[slot]
                 continue
             who = np.intersect1d(ids, begun.agent.threads.ids)
             if heard:
-                who = np.union1d(who, begun.known_to(ids, order))
-            if not len(who) or begun.is_fenced(who, order):
+                perhaps = np.union1d(who, begun.known_to(ids, order.clock))
+                who = np.union1d(who, begun.known_to(ids, order.inserted))
+                begun.perhaps |= len(perhaps) > len(who)
+            if not len(who) or begun.is_fenced(who, order.inserted):
                 continue
             if agent.partly:
                 begun.perhaps = True
@@ -103,14 +105,14 @@ class PublicationHazards(WaitingHazards):
         begun = self._unfenced.get(slot)
         if effect.signals is not Signal.COMPLETE_WITH_BYTES or begun is None:
             return
-        if begun.is_fenced(ids, order):
+        if begun.is_fenced(ids, order.inserted):
             return
         by, name = begun.agent.threads, f"{slot[0].name}[{slot[1]}]"
         one, two = Site.of(begun.stmt, begun.agent.loops), Site.of(stmt, agent.loops)
         agents = words.threads(by.ids), words.agent(stmt, None, ids)
         hazard = Hazard(
             HazardKind.MISSING_FENCE,
-            not begun.perhaps,
+            not begun.perhaps and not begun.is_fenced(ids, order.clock),
             two,
             (slot[0].name,),
             f"{words.does(agents[0], 'initialize')} {name} at {one} through the generic proxy, "

@@ -86,6 +86,7 @@ class LintRuns:
         self._kernel = kernel
         self._operations = operations_of(kernel)
         precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
+        self._may_part, self._disturbed = False, ""
         self._registers = Accumulators.of(kernel.body, precise)
         self._guards = Guards(self._registers.added_to(precise))
         sizes = {**subject.sizes, **self._registers.sizes}
@@ -116,7 +117,11 @@ class LintRuns:
             return LintFindings(parts)
         found = self._traced()
         found = replace(found, hazards={**found.hazards, **parts, **found.certain})
-        return found if found.is_sure else self._with_inputs(found)
+        found = found if found.is_sure else self._with_inputs(found)
+        if self._may_part:
+            found = self._with_deadlocks(found)
+        doubts = (self._disturbed,) if self._disturbed else ()
+        return replace(found, reasons=(*found.reasons, *doubts))
 
     def _in_parts(self) -> Hazards:
         """Hazards of operations that threads execute together (rule 12)."""
@@ -145,6 +150,22 @@ class LintRuns:
                 found = LintFindings({**cases.hazards, **found.certain}, (), assumed)
         return replace(found, hazards=self._without_discarded(found.hazards, unwritten))
 
+    def _with_deadlocks(self, found: LintFindings) -> LintFindings:
+        """With the deadlocks that there are if a later pass puts a barrier between two branches,
+        where it is not known whether it does. More barriers make more deadlocks."""
+        work = Work(OF_CASES, self._subject.work)
+        parted = self._run(work, {}, parts=True)
+        hazards = {
+            key: replace(one, certain=False)
+            for key, one in parted.hazards.items()
+            if one.kind is HazardKind.BARRIER_DEADLOCK
+        }
+        return replace(
+            found,
+            hazards={**hazards, **found.hazards},
+            reasons=tuple(dict.fromkeys((*found.reasons, *parted.reasons))),
+        )
+
     def _with_inputs(self, found: LintFindings) -> LintFindings:
         """With the hazards that are certain for some inputs."""
         deciding, hazards = Deciding(self._slice), {**found.hazards}
@@ -168,8 +189,10 @@ class LintRuns:
         *,
         every_case: bool = False,
         given: GivenInputs = NOTHING_GIVEN,
+        parts: bool = False,
     ) -> LintFindings:
-        """Traces the kernel: all kinds of thread blocks, or one block for what is `given`.
+        """Traces the kernel: all kinds of thread blocks, or one block for what is `given`. `parts`:
+        see `Setting`.
         `unwritten` gets the bytes that are read though nothing may have written them."""
         kernel, operations = self._kernel, self._operations
         known = LintContext(
@@ -188,6 +211,7 @@ class LintRuns:
             if self._subject.barriers_follow:  # within one buffer: which are merged is not known
                 view = view_of(kernel, self._subject.accesses.pointers)
                 prediction = Prediction.of(kernel.body, view, operations, {}, {}, work)
+                self._disturbed = prediction.shared_number()
             setting = Setting(
                 self._slice,
                 self._layout,
@@ -198,12 +222,14 @@ class LintRuns:
                 every_case=every_case,
                 prediction=prediction,
                 given=given,
+                parts=parts,
             )
             traces = HazardTraces(setting, known)
             if given:
                 traces.launch(kernel.body)
             else:
                 traces.run(kernel.body)
+            self._may_part |= setting.may_part
         except Stuck as stuck:
             reasons = () if known.hazards else (str(stuck),)
         except Uncovered as reason:

@@ -104,12 +104,14 @@ LATER = (
     "stored_without_fence",
     "copied_without_fence",
     "sparse_wgmma_without_fence",
+    "barrier_in_a_branch",
 )
 
 
 @pytest.mark.parametrize("name", LATER)
 def test_what_a_later_pass_inserts_is_not_missed(name: str) -> None:
-    """Barriers and the fences behind generic writes; not those behind reads."""
+    """Barriers and the fences behind generic writes; not those behind reads. A barrier in a branch
+    becomes one of the threads there."""
     report = report_on(FIXTURES / f"{name}.tir", BarrierStage.LATER)
     assert report.barriers_follow
     assert report.clean

@@ -5,6 +5,7 @@ Most operations order nothing: a trace then only performs their accesses.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smemreuse.checker.slice import ProgramSlice
@@ -39,8 +40,10 @@ class Leaf:
 class Leaves:
     """The leaves in the slice of one kernel and plan, by statement."""
 
-    def __init__(self, program_slice: ProgramSlice):
+    def __init__(self, program_slice: ProgramSlice, renamed: Mapping[Stmt, Call]):
+        """`renamed`: what a later pass makes of barriers that the kernel has."""
         self._slice = program_slice
+        self._renamed = renamed
         self._known: dict[Stmt, Leaf | None] = {}
 
     def __call__(self, stmt: Stmt) -> Leaf | None:
@@ -50,7 +53,7 @@ class Leaves:
         return self._known[stmt]
 
     def _leaf(self, stmt: Stmt) -> Leaf:
-        call, operations = evaluated_call(stmt), self._slice.operations
+        call, operations = self._renamed.get(stmt, evaluated_call(stmt)), self._slice.operations
         effect = operations.effect(call) if call is not None else None
         orders = False
         if call is not None and effect is not None:

@@ -62,6 +62,8 @@ class Setting:
     depend on, and whether something is done.
     `compares_loops`: whether loops are compared with those of other blocks as a whole. Not where
     data decide: what is given in a case may be given for one round alone.
+    `parts`: whether all threads meet wherever a later pass may put a barrier between two branches
+    that different threads take; `may_part`: whether that made a difference in some trace.
     `contended`: the uses of named barriers where others may be at once. `given`: the inputs of one
     launch, of which one block is traced.
     """
@@ -78,13 +80,16 @@ class Setting:
         every_case: bool = False,
         prediction: Prediction | None = None,
         given: GivenInputs = NOTHING_GIVEN,
+        parts: bool = False,
     ):
         """`prediction`: the barriers that a later pass inserts; None if the kernel has them all."""
         self.program_slice = program_slice
         self.every_case = every_case
         self.given = given
+        self.parts, self.may_part = parts, False
         self.work = work or Work()
-        self.leaves = Leaves(program_slice)
+        renamed = {} if prediction is None else prediction.view.branch_barriers.renamed
+        self.leaves = Leaves(program_slice, renamed)
         self.holders = Holders(program_slice.body, program_slice.accesses)
         self.layout = layout
         self.axes = axes

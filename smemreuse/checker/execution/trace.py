@@ -164,10 +164,13 @@ class Trace(JoinedPaths):
 
         `if tx < 128: ...` and `if 128 <= tx: ...`, one after the other, run at the same time: the
         threads that skip the first do not wait for it. One whose condition the lanes of a warp have
-        to evaluate together is the last, and splits no threads that the others leave together.
+        to evaluate together is the last, and splits no threads that the others leave together. None
+        comes behind a barrier that a later pass puts in.
         """
         group: list[tuple[If, np.ndarray | None]] = []
         for stmt in block:
+            if group and self._is_parted([branch for branch, _ in group], stmt):
+                break
             if isinstance(stmt, If) and self._slice(stmt):
                 if group and converges(stmt):
                     group.append((stmt, None))
@@ -181,6 +184,14 @@ class Trace(JoinedPaths):
             elif self._slice(stmt) or isinstance(stmt, (Bind, Attr)):
                 break
         return group
+
+    def _is_parted(self, branches: Sequence[If], stmt: Stmt) -> bool:
+        """Whether all threads are taken to meet between branches and what comes behind them."""
+        is_parted = self._predicted.parts(branches, stmt)
+        if is_parted is None:
+            self._setting.may_part = self.findings.forked = True
+            return self._setting.parts
+        return is_parted
 
     def _branch_concurrently(
         self, group: list[tuple[If, np.ndarray | None]], agent: Agent

@@ -267,6 +267,10 @@ class Accesses:
         """Rule 5: whoever touches bytes of an asynchronous access knows that it is over. What some
         of the threads know is asked of those that touch its bytes."""
         known = self._state.order.known_to_any(mine.warps)
+        in_flight = [
+            (bit, replace(other, certain=False) if self._may_hear(mine, bit) else other)
+            for bit, other in in_flight
+        ]
         flying = (
             other
             for bit, other in in_flight
@@ -278,6 +282,15 @@ class Accesses:
             late = self._late(mine, met[1], bit) if met is not None else None
             if late is not None:
                 self._findings.unordered(Rule.IN_FLIGHT, late, partner, iter((other,)))
+
+    def _may_hear(self, traced: TracedAccess, bit: int) -> bool:
+        """Whether some of those who access may know by a barrier that is yet to be put in that what
+        has this bit is over: others know it."""
+        order = self._state.order
+        knows = np.array([bool(one.copies & bit) for one in order.known])
+        lacking = traced.warps[~knows[traced.warps]]
+        heard = order.clock[np.ix_(lacking, knows)] > order.sure[np.ix_(lacking, knows)]
+        return bool(heard.any())
 
     def _late(self, traced: TracedAccess, at: np.ndarray, bit: int) -> TracedAccess | None:
         """An access to those of its bytes `at` whose threads do not know a bit, or are not known;

@@ -15,12 +15,17 @@ class Arm:
     """A subset of the threads, of these warps, that runs on its own.
 
     `meets`: whether the pass can put a barrier of these warps alone into what they run; `may_meet`:
-    whether there may be any barrier in it.
+    whether there may be any barrier in it. `fork` is the same for arms that run at the same time.
     """
 
     warps: np.ndarray
     meets: bool
     may_meet: bool
+    fork: object = None
+
+    def is_beside(self, other: Arm) -> bool:
+        """Whether the two run at the same time, with no barrier of all between their begins."""
+        return self is not other and self.fork is not None and self.fork is other.fork
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,9 +19,10 @@ from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.machine.synchronization import Synchronization
 from smemreuse.checker.machine.timestamps import Arm, Timestamp
-from smemreuse.checker.predicted.prediction import Participants, Prediction
+from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
+from smemreuse.versions.thread_sync.participants import Participants
 
 MAX_COMPARED = 64
 """Earlier statements with which one is compared, the latest first."""
@@ -90,6 +91,13 @@ class PredictedBarriers:
 
     # Branches ------------------------------------------------------------------------------------
 
+    def parts(self, branches: Sequence[If], stmt: Stmt) -> bool | None:
+        """Whether there is a barrier between the last of some branches and a statement behind it,
+        so that nobody begins with that before all are through with these; None if that is open."""
+        if self._prediction is None or not self._prediction.candidates.may_precede(stmt):
+            return False
+        return True if self._prediction.surely_parts(branches[-1], stmt) else None
+
     def before_branch(self, branch: If, agent: Agent) -> None:
         """What collides with the first statements of a branch has a barrier before the branch,
         whether they are executed now or not."""
@@ -115,13 +123,13 @@ class PredictedBarriers:
         if prediction is None:
             return
         by_thread = all(prediction.is_of_thread(one.condition) for one in branches)
-        epochs = self._state.order.epochs
+        epochs, fork = self._state.order.epochs, object()
         for arm, blocks in arms:
             ids = arm.threads.ids
             warps = self._vectors.warps(ids)
             is_whole = len(self._vectors.full_warps(ids)) == len(warps)
             may_meet = any(map(prediction.candidates.may_be_in, blocks))
-            arm.arms = (*agent.arms, Arm(warps, by_thread and is_whole, may_meet))
+            arm.arms = (*agent.arms, Arm(warps, by_thread and is_whole, may_meet, fork))
             arm.outside = self._epochs(agent, epochs)
             arm.timestamps = agent.timestamps.copy()
 

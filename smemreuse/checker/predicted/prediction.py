@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from itertools import chain, islice, product
+from math import prod
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.slice import Operations
@@ -24,18 +25,11 @@ from smemreuse.semantics.pointers import Pointers
 from smemreuse.versions import Version, version_of
 from smemreuse.versions.thread_sync import ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry, entries_of
-from smemreuse.versions.thread_sync.candidates import BarrierCandidates
+from smemreuse.versions.thread_sync.branch_barriers import BranchBarriers
+from smemreuse.versions.thread_sync.candidates import MAX_PAIRS, BarrierCandidates
 from smemreuse.versions.thread_sync.collisions import Collisions
-from smemreuse.versions.thread_sync.participants import are_recognized
+from smemreuse.versions.thread_sync.participants import Participants, participants_in
 from smemreuse.versions.thread_sync.path_conditions import PathConditions
-
-
-class Participants(Enum):
-    """Who has to come to a barrier that the pass puts between two statements."""
-
-    ALL = "all threads, where neither is in a branch of some, or not in the same one"
-    BRANCH = "the threads of the branch that both are in"
-    ALL_IN_BRANCH = "all threads, in a branch that only some may enter"
 
 
 @dataclass(frozen=True)
@@ -48,6 +42,7 @@ class ThreadSyncView:
     collisions: Collisions
     thread_variables: frozenset[Var]
     fenced: frozenset[Stmt]
+    branch_barriers: BranchBarriers
 
     @staticmethod
     def of(body: Block, pointers: Pointers, version: Version) -> ThreadSyncView:
@@ -61,8 +56,10 @@ class ThreadSyncView:
                 entries[stmt] = found
         own = (one.var for one in launches(body) if tag_of(one) in AXES and one.var is not None)
         fenced = version.fence_pass.fences_to_come(body)
+        indices, everyone = frozenset(own), prod(thread_axes(body).values())
+        branches = BranchBarriers(body, paths, indices, everyone)
         return ThreadSyncView(
-            rules, paths, Collisions(paths, entries, rules), frozenset(own), fenced
+            rules, paths, Collisions(paths, entries, rules), indices, fenced, branches
         )
 
 
@@ -111,6 +108,10 @@ class Prediction:
         )
         return Prediction(view, candidates, offsets, work, _positions(body, candidates), optimistic)
 
+    def shared_number(self) -> str:
+        """Why a barrier that is put in may disturb another one; empty where none may."""
+        return self.view.branch_barriers.shared_number(self.candidates)
+
     def sees(self, stmt: Stmt) -> bool:
         """Whether a statement itself is compared with others."""
         return stmt in self.view.collisions.entries
@@ -139,19 +140,26 @@ class Prediction:
     def participants(self, one: Stmt, two: Stmt) -> Participants:
         """Who has to come to a barrier between two statements: it is put into the branches that
         both are in."""
-        found = Participants.ALL
-        frames = self.view.paths.frames
+        frames, branches = self.view.paths.frames, []
         for mine, theirs in zip(frames[one], frames[two], strict=False):
             if mine.stmt is not theirs.stmt or mine.holds != theirs.holds:
                 break
             if isinstance(mine.stmt, If):
-                condition, of_thread = mine.stmt.condition, self.view.thread_variables
-                if of_thread.isdisjoint(variables_in(condition)):
-                    continue
-                if not are_recognized(condition, mine.holds, of_thread):
-                    return Participants.ALL_IN_BRANCH
-                found = Participants.BRANCH
-        return found
+                branches.append((mine.stmt.condition, mine.holds))
+        return participants_in(branches, self.view.thread_variables)
+
+    def surely_parts(self, branch: If, stmt: Stmt) -> bool:
+        """Whether the pass surely puts a barrier of all threads between a branch and a statement
+        that comes next: what no barrier in the branch can follow collides with what none in the
+        statement can precede."""
+        last = (self.candidates.tail(block) for block in nested_blocks(branch))
+        first = self.candidates.heads(stmt) if isinstance(stmt, If) else (stmt,)
+        pairs = product(chain.from_iterable(last), first)
+        return any(
+            self.participants(one, two) is Participants.ALL and self.collides(one, two, None)
+            for one, two in islice(pairs, MAX_PAIRS)
+            if self.sees(one) and self.sees(two)
+        )
 
     def is_of_thread(self, condition: Expr) -> bool:
         """Whether a condition depends on thread indices alone: under any other one the pass leaves

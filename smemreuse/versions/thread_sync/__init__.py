@@ -5,7 +5,8 @@
 - `elements`: which elements threads access by one, and whether those of two meet;
 - `collisions`: which two entries it surely takes to collide under a plan;
 - `candidates`: before which statements it may therefore put a barrier;
-- `participants`: for whom that is, in a branch of some threads.
+- `participants`: for whom that is, in a branch of some threads;
+- `branch_barriers`: what it makes there of barriers that the kernel has.
 
 What differs between versions are the fields of `ThreadSync`.
 """

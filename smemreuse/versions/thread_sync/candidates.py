@@ -87,6 +87,8 @@ class BarrierCandidates:
         self._surely = surely
         self._followed = frozenset(followed_by_barriers(body, effects, rules))
         self._preceded: set[Stmt] = set()
+        self.added: set[Stmt] = set()
+        """Statements before or behind which there may be a barrier that the kernel has not."""
         self._find(body, False)
 
     # Before statements ----------------------------------------------------------------------------
@@ -110,14 +112,15 @@ class BarrierCandidates:
         before: list[_Group] = []
         if looping:
             before.append(_Group(NOTHING.union(*map(self._within, block)), (), False))
-        self._sequence(block, before)
+        self._sequence(block, before, {one.kinds for one in before})
 
-    def _sequence(self, block: Block, before: list[_Group]) -> None:
-        """`before` is what may have been accessed since the last barrier. Where some of it surely
-        collides with a statement, a barrier separates that and all before it from what follows."""
+    def _sequence(self, block: Block, before: list[_Group], since: set[Kinds]) -> None:
+        """`before` is what may have been accessed since the last barrier of the pass. Where some of
+        it surely collides with a statement, a barrier separates that and all before it from what
+        follows. `since` is what may have been since the last barrier in the kernel."""
         for stmt in block:
             if isinstance(stmt, (Attr, Assert)):
-                self._sequence(stmt.body, before)
+                self._sequence(stmt.body, before, since)
                 continue
             kinds = self._within(stmt)
             may_meet = isinstance(stmt, (If, For, While)) and self.may_be_inside(stmt)
@@ -128,7 +131,13 @@ class BarrierCandidates:
                 or any(self._may_collide(one.kinds, kinds) for one in before)
             ):
                 self._preceded.add(stmt)
-            if self.is_followed(stmt):
+            follows = self.is_followed(stmt)
+            if follows or any(self._may_collide(one, kinds) for one in since):
+                self.added.add(stmt)
+            if not nested_blocks(stmt) and self.is_barrier(stmt):
+                since.clear()
+            since.add(kinds)
+            if follows:
                 before.clear()
             if kinds:
                 now = _Group(kinds, self._seen(stmt), not may_meet)

@@ -9,12 +9,34 @@ quotient of it. Found with the pass of TileLang 0.1.15, condition by condition.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
+from enum import Enum
 
-from smemreuse.ir.expr import Call, Expr, Var, constant
+from smemreuse.ir.expr import Call, Expr, Var, constant, variables_in
 
 _ORDERED = frozenset({"lt", "le", "gt", "ge"})
 _MONOTONE = frozenset({"add", "sub", "mul", "floordiv"})
+
+
+class Participants(Enum):
+    """Who has to come to a barrier of the pass."""
+
+    ALL = "all threads, where neither is in a branch of some, or not in the same one"
+    BRANCH = "the threads of the branch that both are in"
+    ALL_IN_BRANCH = "all threads, in a branch that only some may enter"
+
+
+def participants_in(branches: Iterable[tuple[Expr, bool]], indices: Set[Var]) -> Participants:
+    """Who has to come to a barrier inside of branches, each with its condition and whether that
+    holds there; `indices` are those of the threads."""
+    found = Participants.ALL
+    for condition, holds in branches:
+        if indices.isdisjoint(variables_in(condition)):
+            continue
+        if not are_recognized(condition, holds, indices):
+            return Participants.ALL_IN_BRANCH
+        found = Participants.BRANCH
+    return found
 
 
 def are_recognized(condition: Expr, holds: bool, indices: Set[Var]) -> bool:

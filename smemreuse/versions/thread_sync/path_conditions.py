@@ -8,7 +8,7 @@ once: in given rounds of some loops, and in any round of the others. What no thr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -236,6 +236,18 @@ class PathConditions:
         if key not in self._known:
             self._known[key] = self._active_at(stmt, dict(mine), place, model)
         return self._known[key]
+
+    def in_branches(self, stmt: Stmt, indices: Set[Var]) -> np.ndarray | None:
+        """The threads for which the conditions on their `indices` around a statement hold; None
+        where that is not understood."""
+        active: ActiveThreads | None = ActiveThreads(self._everyone, frozenset(), ())
+        for frame in self.frames[stmt]:
+            is_branch = isinstance(frame.stmt, If) and not indices.isdisjoint(
+                variables_in(frame.stmt.condition)
+            )
+            if active is not None and (is_branch or isinstance(frame.stmt, Attr)):
+                active = self._within(frame, active, {}, BLOCKS[0], None)
+        return None if active is None else active.threads.ids
 
     def _active_at(
         self, stmt: Stmt, rounds: Mapping[For, int], place: int, model: Model | None
