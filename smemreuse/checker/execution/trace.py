@@ -164,8 +164,9 @@ class Trace(JoinedPaths):
 
         `if tx < 128: ...` and `if 128 <= tx: ...`, one after the other, run at the same time: the
         threads that skip the first do not wait for it. One whose condition the lanes of a warp have
-        to evaluate together is the last, and splits no threads that the others leave together. None
-        comes behind a barrier that a later pass puts in.
+        to evaluate together is the last, and splits no threads that the others leave together; nor
+        does one that comes after what these run together, or any behind that. None comes behind a
+        barrier that a later pass puts in.
         """
         group: list[tuple[If, np.ndarray | None]] = []
         for stmt in block:
@@ -180,10 +181,26 @@ class Trace(JoinedPaths):
                 condition = self._decide(stmt.condition, agent)
                 if not isinstance(condition, np.ndarray):
                     break
-                group.append((stmt, self._vectors.masks(condition)[0]))
+                mask = self._vectors.masks(condition)[0]
+                in_turn = any(taken is None for _, taken in group) or self._splits(mask, group)
+                group.append((stmt, None if in_turn else mask))
             elif self._slice(stmt) or isinstance(stmt, (Bind, Attr)):
                 break
         return group
+
+    def _splits(self, mask: np.ndarray, group: list[tuple[If, np.ndarray | None]]) -> bool:
+        """Whether some threads that run an arm of a group together are not alike in a mask."""
+        taken = [one for _, one in group if one is not None]
+        if not taken:
+            return False
+        return any(
+            0 < np.count_nonzero(mask[mine]) < np.count_nonzero(mine)
+            and any(
+                then or self._slice.block(stmt.orelse)
+                for then, (stmt, _) in zip(choice, group, strict=True)
+            )
+            for choice, mine in self._vectors.choices(taken)
+        )
 
     def _is_parted(self, branches: Sequence[If], stmt: Stmt) -> bool:
         """Whether all threads are taken to meet between branches and what comes behind them."""
@@ -199,7 +216,7 @@ class Trace(JoinedPaths):
         """Runs several branches at the same time: one agent for each set of threads that takes the
         same arms of all of them."""
         branches = [stmt for stmt, mask in group if mask is not None]
-        together = [(stmt,) for stmt, mask in group if mask is None]
+        together = tuple(stmt for stmt, mask in group if mask is None)
         self._predicted.enters(branches[0], agent)
         self._predicted.before_branch(branches[0], agent)
         arms = []
@@ -209,7 +226,7 @@ class Trace(JoinedPaths):
                 for stmt, then in zip(branches, choice, strict=True)
             ]
             threads = self._vectors.where(agent.threads, mine)
-            arms.append(RunningArm(agent.of(threads), (*blocks, *together)))
+            arms.append(RunningArm(agent.of(threads), (*blocks, together)))
         yield from self._meet(arms, agent, [stmt for stmt, _ in group])
 
     # Statements ---------------------------------------------------------------------------------
