@@ -11,45 +11,16 @@ from __future__ import annotations
 
 import ast
 import multiprocessing
-import os
 import re
 import sys
-import tempfile
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-os.environ.setdefault("TILELANG_CACHE_DIR", tempfile.mkdtemp(prefix="lint-behind-"))
-
-from tilelang import tvm
-from tvm.script import ir, tirx
 
 from scripts.results import dumped, options_of, write
+from scripts.tilelang_passes import behind, device_function
 from smemreuse.audit import BarrierStage
-from smemreuse.compilers.functions import DeviceFunction
-from smemreuse.compilers.tilelang.rewrite import apply_plans
-from smemreuse.compilers.tilelang.verify import with_barriers
-from smemreuse.compilers.tilelang.visitor import TirVisitor
-from smemreuse.ir.kernel import DYNAMIC_SCOPE, Kernel
 from smemreuse.linter import lint
-from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.hazards import LintReport
-from smemreuse.results.plan import Plan
-
-ALIGNMENT = 1024
-"""Bytes, of the places: swizzled tiles want as much."""
-
-
-class Script:
-    """What a dump calls `T`: TileLang's operations, which TVM's parser knows no names of."""
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            operation = tvm.ir.Op.get(f"tl.{name}")
-        except Exception:  # TVM's own error, of whatever type
-            return getattr(tirx, name)
-        return lambda *operands: tirx.call_intrin("int32", operation, *operands)
 
 
 class Ramps(ast.NodeTransformer):
@@ -102,27 +73,12 @@ def device_text(dump: str) -> str:
     return ast.unparse(Ramps().visit(ast.parse(module)))
 
 
-def apart(kernel: Kernel) -> Plan:
-    """A plan that gives every buffer a place of its own."""
-    plan = plan_kernel(kernel, DYNAMIC_SCOPE, policy="outer", objective="none")
-    places, end = {}, 0
-    for buffer in kernel.allocations(DYNAMIC_SCOPE):
-        if buffer in plan.offsets:
-            places[buffer] = end
-            end += -(-(buffer.size or 0) // ALIGNMENT) * ALIGNMENT
-    return replace(plan, offsets=places, arena_bytes=end, alignments=dict.fromkeys(places, 1))
-
-
 def reports(dump: str) -> tuple[LintReport, LintReport]:
     """That of a dump, and that of the kernel behind the passes."""
-    known = {"T": Script(), "I": ir}
-    func = tvm.script.from_source(device_text(dump), extra_vars=known)["main"]
-    function = DeviceFunction("main", func, TirVisitor())
+    function = device_function(device_text(dump))
     (kernel,) = function.kernels
     before = lint(kernel, BarrierStage.LATER)
-    merged = with_barriers("main", apply_plans(func, function.visitor, [[apart(kernel)]]))
-    (behind,) = function.visitor.again().kernels("main", merged)
-    return before, lint(behind, BarrierStage.PRESENT)
+    return before, lint(behind(function), BarrierStage.PRESENT)
 
 
 def compared(file: Path) -> dict[str, str]:

@@ -7,6 +7,9 @@ that is called sound, or one of the dataflow policy, gives another result, if a 
 calls clean goes wrong, or if no execution shows a hazard that it is certain of; the kernel is then
 made smaller and printed. The family "statements" has kernels whose barriers are still to come, and
 is not linted, the others all that they will ever have; without --family they take turns.
+
+With --before-barriers some barriers and proxy fences of the latter are taken out: `lint` reads such
+a kernel as a dump, and the model runs what the installed TileLang's passes make of it.
 """
 
 from __future__ import annotations
@@ -16,12 +19,14 @@ import multiprocessing
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass
 
 from scripts.results import about, dumped, options_of, write
 from tests.random_kernels.choices import Pick, run_seed, source_of
 from tests.random_kernels.families import FAMILIES
-from tests.soundness.as_it_stands import TRIED, examine
+from tests.soundness.as_it_stands import examine
 from tests.soundness.compare import compare
+from tests.soundness.linted import TRIED
 
 BATCH = 100
 MAX_SHRUNK = 2
@@ -29,6 +34,17 @@ MAX_SHRUNK = 2
 
 STATEMENTS = "statements"
 ALL_FAMILIES = (STATEMENTS, *FAMILIES)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is asked of the kernels: of which families, in how many modes, before their barriers or
+    as they stand."""
+
+    families: tuple[str, ...]
+    modes: int
+    before_barriers: bool
+
 
 Failed = tuple[str, int, str]
 """The family, the seed and the first line of what went wrong."""
@@ -38,10 +54,13 @@ def main() -> int:
     options = _parse()
     begin = time.monotonic()
     last = options.seed + options.examples
-    families = tuple(options.family or ALL_FAMILIES)
+    work = Work(
+        tuple(options.family or (FAMILIES if options.before_barriers else ALL_FAMILIES)),
+        options.modes,
+        options.before_barriers,
+    )
     batches = [
-        (families, options.modes, range(first, min(first + BATCH, last)))
-        for first in range(options.seed, last, BATCH)
+        (work, range(first, min(first + BATCH, last))) for first in range(options.seed, last, BATCH)
     ]
     stats: Counter[str] = Counter()
     failing: list[Failed] = []
@@ -76,9 +95,7 @@ def main() -> int:
     for family, seed, way in sorted(failing):  # last, since it takes long
         shown[way] += 1
         if shown[way] <= MAX_SHRUNK:
-            print(
-                f"{family}, seed {seed}, made smaller:\n{_smallest(family, seed, options.modes)}\n"
-            )
+            print(f"{family}, seed {seed}, made smaller:\n{_smallest(work, family, seed)}\n")
     return 1 if failing else 0
 
 
@@ -89,18 +106,26 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--family", action="append", choices=ALL_FAMILIES, help="any number")
     parser.add_argument("--limit", type=float, help="seconds, after which no more are made")
     parser.add_argument("--modes", type=int, default=TRIED, help="executions tried, of two kinds")
-    return parser.parse_args()
+    parser.add_argument(
+        "--before-barriers", action="store_true", help="lint kernels as dumps; needs TileLang"
+    )
+    options = parser.parse_args()
+    if options.before_barriers and STATEMENTS in (options.family or ()):
+        parser.error(f"--before-barriers: {STATEMENTS} are not linted")
+    return options
 
 
-def _batch(work: tuple[tuple[str, ...], int, range]) -> tuple[Counter[str], list[Failed]]:
-    families, modes, seeds = work
+def _batch(given: tuple[Work, range]) -> tuple[Counter[str], list[Failed]]:
+    work, seeds = given
     stats: Counter[str] = Counter()
     failed = []
     for seed in seeds:
-        family = families[seed // 2 % len(families)]  # even and odd seeds choose differently
+        family = work.families[
+            seed // 2 % len(work.families)
+        ]  # even and odd seeds choose differently
         stats[f"{family}: kernels"] += 1
         try:
-            _check(family, source_of(seed), seed, stats, modes)
+            _check(work, family, source_of(seed), seed, stats)
         except Exception as error:
             way = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             stats[f"failed: {way}"] += 1
@@ -108,17 +133,21 @@ def _batch(work: tuple[tuple[str, ...], int, range]) -> tuple[Counter[str], list
     return stats, failed
 
 
-def _check(family: str, pick: Pick, seed: int, stats: Counter[str], modes: int) -> None:
+def _check(work: Work, family: str, pick: Pick, seed: int, stats: Counter[str]) -> None:
     if family == STATEMENTS:
         compare(pick, seed, stats)
+    elif work.before_barriers:
+        from tests.soundness.before_barriers import examine_before  # imports TileLang
+
+        examine_before(family, pick, seed, stats, tried=work.modes)
     else:
-        examine(family, pick, seed, stats, tried=modes)
+        examine(family, pick, seed, stats, tried=work.modes)
 
 
-def _smallest(family: str, seed: int, modes: int) -> str:
+def _smallest(work: Work, family: str, seed: int) -> str:
     """The failure of a seed, with a kernel as small as can be found."""
     try:
-        run_seed(seed, lambda pick: _check(family, pick, seed, Counter(), modes))
+        run_seed(seed, lambda pick: _check(work, family, pick, seed, Counter()))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "it does not fail any more"

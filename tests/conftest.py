@@ -77,7 +77,7 @@ NEEDING = {
             *("compilers/tilelang", "gpu", "versions/*/test_*tilelang.py"),
             *("semantics/test_*_tilelang.py", "scripts/test_benchmarks.py"),
             *("scripts/test_spaces.py", "scripts/test_tune.py", "scripts/test_random_levers.py"),
-            "random_levers/test_*.py",
+            *("random_levers/test_*.py", "soundness/test_*_tilelang.py"),
         ),
     ),
     "tvm": (_has_tvm, ("compilers/tvm", "versions/merges/test_tvm*.py", "semantics/test_*_tvm.py")),

@@ -12,8 +12,12 @@ import numpy as np
 from smemreuse.ir.kernel import Kernel, Store
 from smemreuse.linter.collected import LANES_TOGETHER, NO_NEGATIVE_LENGTH
 from smemreuse.results.hazards import Given, Hazard, HazardKind, LintReport
+from smemreuse.results.hazards import told as told_hazard
 from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_each, starved
 from tests.soundness.model.run import Model
+
+TRIED = 6
+"""Modes of either kind that every kernel is run in, unless more are asked for."""
 
 SEARCHED = 60
 """Modes beside those that stop at each place, before a hazard counts as shown by none."""
@@ -53,6 +57,19 @@ def respecting(report: LintReport, modes: Iterable[Mode]) -> Iterator[Mode]:
             yield replace(mode, parts=False, converges=True)
         else:
             yield mode
+
+
+def judge_report(
+    report: LintReport, model: Model, seed: int, wrong: str, what: str, text: str
+) -> None:
+    """Holds a report against what was seen to go wrong with the kernel; `wrong` is empty if it was
+    right. Raises `Missed` or `NotShown` with what the kernel is and its text."""
+    try:
+        check_clean(report, model, seed, wrong, TRIED)
+        check_certain(report, model, seed, wrong)
+    except (Missed, NotShown) as found:
+        told = "\n".join(map(told_hazard, report.hazards))
+        raise type(found)(f"{what}: {found}\n{text}\n{told}") from None
 
 
 def check_clean(report: LintReport, model: Model, seed: int, wrong: str, tried: int) -> None:
