@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import click
+from rich.console import RenderableType
 
 from smemreuse import plugins
 from smemreuse._version import __version__
@@ -39,6 +40,7 @@ from smemreuse.report.reproductions import (
     finding_report,
     heading,
     reproduction_data,
+    reproduction_lines,
     reproduction_table,
 )
 from smemreuse.report.tables import console
@@ -178,12 +180,14 @@ def reproduce(
         raise InputError(f"there is no certain finding {wanted.finding}", file=file)
     content = {"file": file, "findings": [*map(reproduction_data, found)]}
     (folder / "reproduce.json").write_text(json_text("reproduce", **content))
-    tables = [reproduction_table(console(), found)] if found else []
+    tables: list[RenderableType] = []
+    if found:
+        tables = [reproduction_table(console(), found), *reproduction_lines(found)]
     emit_answer(output_format, "reproduce", tables, content)
     if found:
         shown = sum(one.shown.is_shown for one in found)
         what = counted(len(found), "certain finding")
-        say_finding([f"{what}, {shown} of them shown on this machine"])
+        say_finding([f"{what}, {shown} shown by launches on this machine"])
     else:
         say("no certain finding")
     if output_format == "table":

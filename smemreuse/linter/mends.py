@@ -187,7 +187,7 @@ def look_in_time(name: str, site: Site, acting: np.ndarray) -> Mend:
     if len(acting) == 1:
         ids = acting[0] * 32 + np.arange(32)
         sentence = (
-            f"let only {words.threads(ids)} wait for {name} at {_at(site)}: no others act on it."
+            f"let only {words.threads(ids)} wait for {name} at {_at(site)}: no other needs it."
         )
         return Mend(Remedy.NARROW, sentence, before=site, threads=_span(ids))
     sentence = (

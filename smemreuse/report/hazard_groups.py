@@ -12,11 +12,18 @@ from pathlib import PurePath
 from rich.text import Text
 
 from smemreuse.errors import printable
-from smemreuse.report.hazards import Linted, stage_words, sure_text
+from smemreuse.report.hazards import Linted, stage_words
 from smemreuse.report.titles import counted
 from smemreuse.results.evidence import seen_words, severity
 from smemreuse.results.gate import Gate
-from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Site, condition_words
+from smemreuse.results.hazards import (
+    Hazard,
+    HazardKind,
+    HazardOrigin,
+    Site,
+    condition_words,
+    sure_words,
+)
 from smemreuse.results.words import to_be_declared, without_lines
 
 MOST_NAMED = 4
@@ -119,7 +126,7 @@ def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
     loops = sum((one.loops for one in causes), Counter[str]())
     inputs = sum((one.inputs for one in causes), Counter[str]())
     condition = condition_words(_most(loops, " or "), _most(inputs, " or "))
-    sure = sure_text(heading.origin, certain=heading.certain, condition=condition)
+    sure = sure_words(heading.origin, certain=heading.certain, condition=condition)
     fails = ", exit code 1" if heading.fails else ""
     line = Text(f"{heading.kind} ({sure}{fails}): ", "bold red" if heading.fails else "bold")
     line.append(f"{total:,} in {counted(len(kernels), 'kernel')}", "default")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from smemreuse.report.data import Data, site_data
-from smemreuse.report.hazards import hazard_data, hazard_text
-from smemreuse.results.hazards import LintStatus, Site, told_briefly
+from smemreuse.report.hazards import hazard_data
+from smemreuse.results.hazards import LintStatus, Site
 from smemreuse.results.mending import Mended, Mending
 from smemreuse.results.serialized import picked
 
@@ -15,9 +15,7 @@ def mending_lines(mending: Mending) -> Iterator[str]:
     """What was put in, what could not be mended, and what lint finds then."""
     name = mending.kernel
     for one in mending.mends:
-        hazard = one.hazard
-        sentence = one.brief_sentence.replace(told_briefly(hazard), hazard_text(hazard))
-        yield f"{name}: {sentence}"
+        yield f"{name}: {one.brief_sentence}"
     for left in mending.unmended:
         site = left.hazard.site
         yield f"{name}: not fixed: {left.hazard.kind} at {site.shortened(str(site))}: {left.why}"

@@ -1,49 +1,137 @@
-"""The output of `reproduce`: a table, JSON, and for each finding a report that stands by itself."""
+"""The output of `reproduce`: a table, and for each finding a report that stands by itself."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from smemreuse.report.columns import TEXT, cells_of, table_of
+from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, Col, table_of
 from smemreuse.report.data import Data
 from smemreuse.report.elaborations import elaboration_data, made_by
 from smemreuse.report.hazards import hazard_data
 from smemreuse.report.timeline import timeline_of, timeline_text
 from smemreuse.reproduce.refuted import OF_A_PLAN
 from smemreuse.results.evidence import seen_words
-from smemreuse.results.hazards import told_briefly
-from smemreuse.results.reproduction import Reproduction
+from smemreuse.results.reproduction import (
+    ALONE,
+    AS_IT_IS,
+    DELAYED,
+    MENDED,
+    MENDED_DELAYED,
+    ZEROED,
+    Reproduction,
+    Shown,
+)
 from smemreuse.results.serialized import as_data, picked
 
 NOT_RUN = "Not run: {}."
 _WIDTH = 100
 
+_VARIANTS = {
+    AS_IT_IS: "the kernel unchanged",
+    DELAYED: "with the delay, or the fill of shared memory, that its report describes",
+    MENDED: "with lint's fixes",
+    MENDED_DELAYED: "with lint's fixes and the delay",
+    ALONE: "with the fixes of all other findings and the delay",
+    ZEROED: "with zeros filled into shared memory first",
+}
+"""What each variant that is launched is."""
+
+_RESULTS = {
+    Shown.BY_ITSELF: "the unchanged kernel fails on this GPU",
+    Shown.DELAYED: "the kernel fails on this GPU once it is delayed",
+    Shown.ONE_OF_SEVERAL: "the kernel fails on this GPU; by which of its findings is not known, "
+    "as one statement fixes several",
+    Shown.NOT_SHOWN: "no launch failed on this GPU; the proof of lint holds all the same",
+    Shown.NOT_COMPARABLE: "the reference itself gives different results on the same inputs; "
+    "`--expected` says what the kernel must compute",
+    Shown.NOT_RUN: "nothing was launched",
+}
+"""What each result means."""
+
 
 def reproduction_table(out: Console, found: Sequence[Reproduction]) -> Table:
-    """A line for each finding."""
-    columns = cells_of(
-        *(("finding", TEXT), ("kernel", TEXT), ("kind", TEXT), ("buffer", TEXT)),
-        *(("line", TEXT), ("result", TEXT), ("variants that differ, or why", TEXT)),
+    """A line for each finding, with a column for each variant that was launched."""
+    variants = [name for name in _VARIANTS if any(name in one.outcomes for one in found)]
+    several = len({one.kernel for one in found}) > 1
+    title = f"certain findings of {found[0].kernel}" if not several else "certain findings"
+    return table_of(
+        out,
+        title + ("; wrong launches / all launches of each variant" if variants else ""),
+        found,
+        Col("finding", WORD, lambda one: one.finding),
+        Col("kernel", NAME, lambda one: one.kernel, several),
+        Col("hazard", WORD, lambda one: str(one.hazard.kind)),
+        Col("line", NUMBER, lambda one: str(one.hazard.site.line or "")),
+        *(Col(name, NUMBER, partial(_cell, variant=name)) for name in variants),
+        Col("result", TEXT, lambda one: str(one.shown)),
     )
-    return table_of(out, "certain findings, and what launches gave", map(_cells, found), *columns)
 
 
-def _cells(one: Reproduction) -> tuple[str, ...]:
-    given = "; ".join(f"{name}: {outcome.words}" for name, outcome in one.outcomes.items())
+def _cell(one: Reproduction, *, variant: str) -> str:
+    found = one.outcomes.get(variant)
+    if found is None:
+        return "-"
+    if found.error:
+        return "failed"
+    return "hangs" if found.hangs else f"{found.differing} / {found.launches}"
+
+
+def reproduction_lines(found: Sequence[Reproduction]) -> Iterator[Text]:
+    """What the columns and the results mean; then of each finding whether the kernel is wrong, and
+    what to change."""
+    names = {name for one in found for name in one.outcomes}
+    if names:
+        references = " or ".join(dict.fromkeys(one.reference for one in found if one.outcomes))
+        yield Text(
+            f"wrong: a launch whose output differs in a bit from that of `{references}` on the "
+            "same inputs; hangs: a launch did not end; failed: see the report",
+            style="dim",
+        )
+    for name, words in _VARIANTS.items():
+        if name in names:
+            yield Text(f"{name}: {words}", style="dim")
+    results = {one.shown for one in found}
+    for result, words in _RESULTS.items():
+        if result in results:
+            yield Text(f"{result}: {words}", style="dim")
+    for one in found:
+        yield Text(f"[{one.finding}] {_answer(one)}")
+        yield Text(f"  fix: {one.hazard.mend.sentence}")
+
+
+def _answer(one: Reproduction) -> str:
+    """Whether the kernel is wrong, in one sentence."""
     buffers = ", ".join(one.hazard.buffers)
-    return (
-        one.finding,
-        one.kernel,
-        str(one.hazard.kind),
-        buffers,
-        str(one.hazard.site.line or ""),
-        str(one.shown),
-        given or one.why,
-    )
+    what = f"{one.hazard.kind}{f' of {buffers}' if buffers else ''}"
+    if one.shown is Shown.NOT_RUN:
+        return f"{one.kernel} is wrong by lint's proof ({what}); not run, because {one.why}."
+    if not one.shown.is_shown:
+        counts = next((one.outcomes[name].words for name in _WHEN if name in one.outcomes), "")
+        seen = f": {counts}" if counts else ""
+        return f"{one.kernel} is wrong by lint's proof ({what}), but no launch shows it{seen}."
+    wrong = next((name for name in _WHEN if _is_wrong(one, name)), AS_IT_IS)
+    fixed = next((name for name in (MENDED_DELAYED, MENDED) if name in one.outcomes), None)
+    with_fix = "" if fixed is None else f", {one.outcomes[fixed].words} with the fix"
+    counts = f"{one.outcomes[wrong].words} {_WHEN[wrong]}{with_fix}"
+    return f"{one.kernel} is wrong on this GPU ({what}): {counts}."
+
+
+_WHEN = {
+    ALONE: "when it is delayed and all other findings are fixed",
+    DELAYED: "when it is delayed",
+    AS_IT_IS: "when it is unchanged",
+}
+"""Variants that may show a finding, the one that tells most first."""
+
+
+def _is_wrong(one: Reproduction, name: str) -> bool:
+    return name in one.outcomes and one.outcomes[name].is_wrong
 
 
 def reproduction_data(one: Reproduction) -> Data:
@@ -80,7 +168,7 @@ def _report(one: Reproduction) -> Iterator[str]:
     hazard = one.hazard
     what = ", ".join(f"`{name}`" for name in hazard.buffers) or "a barrier"
     yield f"# {hazard.kind.sentence}: {what} in `{one.kernel}`\n"
-    yield f"{_sentence(told_briefly(hazard).partition(': ')[2])} {_outcome(one)}\n"
+    yield f"{_sentence(hazard.brief_witness)} {_outcome(one)}\n"
     made = made_by([one.elaboration], [*one.elaboration.config])
     if made:
         yield f"The kernel is made by {made}.\n"

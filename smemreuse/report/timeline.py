@@ -35,8 +35,8 @@ _OUTCOMES = {
     HazardKind.UNINITIALISED_READ: "what is read is what was left in the memory",
     HazardKind.BARRIER_DIVERGENCE: "the others hang, or go on early: that is undefined",
     HazardKind.BARRIER_DEADLOCK: "the kernel hangs",
-    HazardKind.MISSED_PHASE: "a warp that is late sees the parity of another phase, and may wait "
-    "for ever",
+    HazardKind.MISSED_PHASE: "a warp of the left column that comes later sees the parity of "
+    "another phase, and may wait for ever",
     HazardKind.OUT_OF_BOUNDS: "what lies behind the buffer is read or overwritten",
 }
 
@@ -95,9 +95,11 @@ def timeline_of(hazard: Hazard) -> WitnessTimeline:
         absent = TimelineEvent(EventKind.DOES, never.text, 1)
         return WitnessTimeline((_OTHERS, *agents[:1]), (there, absent, missing, outcome))
     if hazard.kind is HazardKind.MISSED_PHASE:
-        goes_on = TimelineEvent(EventKind.DOES, "end that phase, and the one after it", 1)
+        told = hazard.acts[1].deed if len(hazard.acts) == 2 else "complete the phase after that"
+        goes_on = TimelineEvent(EventKind.DOES, told, 1)
         late = _does(hazard, 0, hazard.site)
-        return WitnessTimeline((agents[0], _OTHERS), (goes_on, missing, late, outcome))
+        columns = agents if len(agents) == 2 else (agents[0], _OTHERS)
+        return WitnessTimeline(columns, (goes_on, missing, late, outcome))
     return WitnessTimeline(agents[:1], (missing, _does(hazard, 0, hazard.site), outcome))
 
 

@@ -213,7 +213,7 @@ def _late(threads: tuple[int, int], site: Site, cycles: int, *, after: bool = Fa
     """These threads are late at a site, in its round."""
     assert site.stmt is not None, "lint was asked for statements"
     first, end = threads
-    side = "behind" if after else "before"
+    side = "after" if after else "before"
     when = "".join(f", {name} = {value}" for name, value in site.loops)
     words = f"{_who(threads)} wait {cycles:,} cycles {side} `{site.brief or site.statement}`{when}"
     return Attempt(words, (Delay(site.stmt, after, first, end, cycles, site.loops),))

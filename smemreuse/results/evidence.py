@@ -16,7 +16,7 @@ from typing import Any
 
 from smemreuse.results.hazards import Hazard, HazardKind
 
-NOT_MEASURED = "by the letter of PTX; not measured"
+NOT_MEASURED = "wrong by the PTX ISA, not yet measured on a GPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +52,18 @@ class Sighting:
 
     @property
     def sentence(self) -> str:
-        """What was seen, where and how; no full stop."""
-        where = f"on an {self.card}, {self.how}"
+        """How many kernels failed, how, where and under what; no full stop."""
+        kernels = f"{self.kernels:,} other {'kernel' if self.kernels == 1 else 'kernels'}"
+        what = f"{kernels} with {named(self.kind, self.mechanism)}"
+        where = f"on an {self.card} {self.how}"
         if not self.shown:
-            return f"not seen to show in {self.launches:,} launches {where}"
-        counts = []
+            return f"of {what}, none failed {where}, in {self.launches:,} launches"
+        counts = [f"{self.hung:,} hung"] if self.hung else []
         if self.wrong:
-            counts.append(f"wrong in {self.wrong:,} of {self.launches:,} launches")
-        if self.hung:
-            counts.append(f"hung in {self.hung:,}")
-        return f"shown in {self.shown:,} of {self.kernels:,}, {' and '.join(counts)} {where}"
+            right = self.shown - self.hung
+            wrong = f"{self.wrong:,} of {self.launches:,} launches"
+            counts.append(f"{right:,} gave wrong results in {wrong}")
+        return f"of {what}, {' and '.join(counts)} {where}"
 
 
 @cache
@@ -84,11 +86,15 @@ def severity(hazard: Hazard) -> float:
 
 
 def seen_words(hazard: Hazard) -> str:
-    """What was seen of such hazards, after a colon: the broadest measurement; or that there is
-    none."""
-    what = f"{hazard.kind}, {hazard.mechanism}" if hazard.mechanism else str(hazard.kind)
+    """What was seen of such hazards: the broadest measurement; or that there is none."""
     found = seen_of(hazard)
-    return f"other kernels with {what}: {found[0].sentence}" if found else f"{what}: {NOT_MEASURED}"
+    what = named(hazard.kind, hazard.mechanism)
+    return found[0].sentence if found else f"{what}: {NOT_MEASURED}"
+
+
+def named(kind: HazardKind, mechanism: str) -> str:
+    """A kind of hazard, and its mechanism in brackets if it has several."""
+    return f"{kind} ({mechanism})" if mechanism else str(kind)
 
 
 def by_severity(hazard: Hazard) -> tuple[bool, float]:

@@ -9,7 +9,14 @@ from typing import TypeAlias
 from smemreuse.ir.expr import Call, Expr, format_expr
 from smemreuse.ir.kernel import Evaluate, Stmt
 from smemreuse.ir.labels import label
-from smemreuse.results.hazards import Hazard, LintReport, Remedy, Site, told, told_briefly
+from smemreuse.results.hazards import (
+    Hazard,
+    LintReport,
+    Remedy,
+    Site,
+    brief_sentence,
+    hazard_sentence,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +53,7 @@ class Insertion:
 
     @property
     def side(self) -> str:
-        """On which side of the anchor."""
+        """On which side of the anchor; the value is the word for it in JSON."""
         return "behind" if self.after else "before"
 
 
@@ -106,14 +113,19 @@ class Mended:
     @property
     def sentence(self) -> str:
         """What was put in where, and why."""
-        what = ", ".join(f"`{one}`" for one in self.edit.texts)
-        return f"{what} inserted {self.edit.side} {self.place} for {told(self.hazard)}"
+        return f"{self._inserted} {self.place} for {hazard_sentence(self.hazard)}"
 
     @property
     def brief_sentence(self) -> str:
         """The same, with long indices of statements elided where their lines are known."""
-        sentence = self.place.shortened(self.sentence)
-        return sentence.replace(told(self.hazard), told_briefly(self.hazard))
+        place = self.place.shortened(str(self.place))
+        return f"{self._inserted} {place} for {brief_sentence(self.hazard)}"
+
+    @property
+    def _inserted(self) -> str:
+        what = ", ".join(f"`{one}`" for one in self.edit.texts)
+        side = "after" if self.edit.side == "behind" else self.edit.side
+        return f"{what} inserted {side}"
 
     @property
     def place(self) -> Site:

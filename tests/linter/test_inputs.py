@@ -7,7 +7,7 @@ import pytest
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.given import AffineElements
 from smemreuse.linter.inputs import Deciding
-from smemreuse.results.hazards import Given, HazardKind, LintStatus, told
+from smemreuse.results.hazards import Given, HazardKind, LintStatus, hazard_sentence
 from smemreuse.semantics.accesses import KernelAccesses
 from tests.checker.small import COPY_A, SYNC, kernel_of, under
 from tests.linter.test_linter import report_on
@@ -64,7 +64,7 @@ def test_the_status_is_that_of_a_certain_hazard() -> None:
     assert report.status is LintStatus.HAZARDS
     (hazard,) = report.hazards
     assert (hazard.certain, hazard.is_unconditional) == (True, False)
-    assert told(hazard).startswith(
+    assert hazard_sentence(hazard).startswith(
         "uninitialised-read (certain if every element of X is 1): thread 0 reads"
     )
 

@@ -270,7 +270,7 @@ def test_of_two_that_wait_the_one_that_ends_the_next_phase_overtakes_the_other()
 
     (hazard,) = of_three(WAIT + ARRIVE, WAIT).hazards
     assert (hazard.kind, hazard.certain) == (HazardKind.MISSED_PHASE, True)
-    assert hazard.agents == ("threads 64-95",)
+    assert hazard.agents == ("threads 64-95", "threads 32-63")
     late = WAIT + "T.mbarrier_wait_parity(full[1], 0)\n" + ARRIVE
     assert of_three(late, WAIT + "T.ptx_arrive_barrier(full[1])\n").clean
 
@@ -505,7 +505,13 @@ def test_a_warp_that_nobody_waits_for_misses_a_phase() -> None:
     )
     (hazard,) = report.hazards
     assert (hazard.kind, hazard.certain) == (HazardKind.MISSED_PHASE, True)
-    assert hazard.agents == ("threads 32-63",)
+    assert hazard.agents == ("threads 32-63", "threads 64-127")
+    waits, completes, late = hazard.witness.split("; ")
+    assert waits.startswith("threads 32-63 wait at `mbarrier_wait_parity(")
+    assert "for the end of phase" in waits or "which passes until phase 0 ends" in waits
+    assert completes.startswith("threads 64-127 complete phase ")
+    assert completes.endswith(" without waiting for them")
+    assert late.startswith("if they come later than that, they wait for phase ")
     assert (hazard.mend.remedy, hazard.mend.threads) == (Remedy.NARROW, (0, 32))
     assert report.assumptions == ()
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
 from smemreuse.report.reproductions import (
     finding_report,
     heading,
     reproduction_data,
+    reproduction_lines,
     reproduction_table,
 )
 from smemreuse.report.tables import console
@@ -88,10 +91,56 @@ def test_the_table_and_json_have_the_outcomes() -> None:
     out = console()
     with out.capture() as captured:
         out.print(reproduction_table(out, [FOUND]))
-    assert "delayed: 40 of 40 launches differ" in " ".join(captured.get().split())
+    heads, cells = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in captured.get().splitlines()
+        if "as it is" in line or "fcb046fc" in line
+    )
+    assert dict(zip(heads, cells, strict=True)) == {
+        **{"finding": "fcb046fc", "hazard": "race", "line": "21", "as it is": "0 / 40"},
+        **{"delayed": "40 / 40", "fixed": "0 / 40", "result": "shown"},
+    }
     data = reproduction_data(FOUND)
     assert data["outcomes"] == {
         name: {**NOTHING, "launches": 40, "differing": 40 if name == DELAYED else 0}
         for name in FOUND.outcomes
     }
     assert (data["shown"], data["finding"]) == ("shown", "fcb046fc")
+
+
+@pytest.mark.parametrize(
+    ("shown", "outcomes", "answer"),
+    [
+        (
+            Shown.DELAYED,
+            FOUND.outcomes,
+            "is wrong on this GPU (race of As): 40 of 40 launches differ when it is delayed, "
+            "0 of 40 launches differ with the fix.",
+        ),
+        (
+            Shown.BY_ITSELF,
+            {AS_IT_IS: VariantOutcome(hangs=True)},
+            "is wrong on this GPU (race of As): hangs when it is unchanged.",
+        ),
+        (
+            Shown.NOT_SHOWN,
+            {AS_IT_IS: VariantOutcome(40), DELAYED: VariantOutcome(40)},
+            "is wrong by lint's proof (race of As), but no launch shows it: 0 of 40 launches "
+            "differ.",
+        ),
+        (
+            Shown.NOT_RUN,
+            {},
+            "is wrong by lint's proof (race of As); not run, because there is no GPU.",
+        ),
+    ],
+)
+def test_one_sentence_says_whether_the_kernel_is_wrong(
+    shown: Shown, outcomes: dict[str, VariantOutcome], answer: str
+) -> None:
+    found = replace(FOUND, shown=shown, outcomes=outcomes, why="there is no GPU")
+    *legend, said, fix = map(str, reproduction_lines([found]))
+    assert said == f"[fcb046fc] kernel {answer}"
+    assert fix == f"  fix: {HAZARD.mend.sentence}"
+    explained = {line.partition(":")[0] for line in legend}
+    assert explained >= {str(shown), *outcomes}

@@ -35,14 +35,14 @@ def test_a_mechanism_has_the_evidence_of_no_other() -> None:
     assert {one.mechanism for one in seen_of(AFTER_READ)} == {AFTER_READ.mechanism}
     assert severity(AFTER_READ) == 1.0
     assert not seen_of(PUBLISHED)
-    assert seen_words(PUBLISHED) == f"missing-fence, {PUBLISHED.mechanism}: {NOT_MEASURED}"
+    assert seen_words(PUBLISHED) == f"missing-fence ({PUBLISHED.mechanism}): {NOT_MEASURED}"
 
 
 def test_the_broadest_measurement_is_told() -> None:
     found = seen_of(hazard(HazardKind.MISSED_PHASE))
     assert [one.kernels for one in found] == sorted((one.kernels for one in found), reverse=True)
     told = seen_words(hazard(HazardKind.MISSED_PHASE))
-    assert told.startswith("other kernels with missed-phase: shown in 20 of 27, hung in 20 on an H")
+    assert told.startswith("of 27 other kernels with missed-phase, 20 hung on an H100 with one")
 
 
 def test_what_always_showed_is_graver_than_what_rarely_did() -> None:
@@ -58,4 +58,6 @@ def test_what_never_showed_says_so() -> None:
     counts = {"kernels": 1, "shown": 0, "launches": 40, "wrong": 0, "hung": 0}
     about = {"card": "H100", "date": "2026-11-26", "how": "with nothing delayed", "result": ""}
     row = Sighting.of({"kind": "race", "mechanism": "", **counts, **about})
-    assert row.sentence == "not seen to show in 40 launches on an H100, with nothing delayed"
+    assert row.sentence == (
+        "of 1 other kernel with race, none failed on an H100 with nothing delayed, in 40 launches"
+    )

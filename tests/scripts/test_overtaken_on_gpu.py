@@ -11,7 +11,8 @@ pytestmark = pytest.mark.tilelang
 
 
 def test_each_number_of_stores_is_launched_alone_and_crowded() -> None:
-    from scripts.overtaken_on_gpu import MENDED, STORES, hazards, variants
+    from scripts.overtaken_on_gpu import STORES, hazards, variants
+    from smemreuse.results.reproduction import MENDED
 
     ((kernel, hazard),) = hazards(("late_warps.py",))
     assert hazard.mechanism == OVERTAKEN

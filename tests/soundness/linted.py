@@ -11,8 +11,7 @@ import numpy as np
 
 from smemreuse.ir.kernel import Kernel, Store
 from smemreuse.linter.collected import LANES_TOGETHER, NO_NEGATIVE_LENGTH
-from smemreuse.results.hazards import Given, Hazard, HazardKind, LintReport
-from smemreuse.results.hazards import told as told_hazard
+from smemreuse.results.hazards import Given, Hazard, HazardKind, LintReport, hazard_sentence
 from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_each, starved
 from tests.soundness.model.run import Model
 
@@ -68,7 +67,7 @@ def judge_report(
         check_clean(report, model, seed, wrong, TRIED)
         check_certain(report, model, seed, wrong)
     except (Missed, NotShown) as found:
-        told = "\n".join(map(told_hazard, report.hazards))
+        told = "\n".join(map(hazard_sentence, report.hazards))
         raise type(found)(f"{what}: {found}\n{text}\n{told}") from None
 
 

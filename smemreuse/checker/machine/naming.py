@@ -34,7 +34,7 @@ def agent(stmt: Stmt, thread: int | None, ids: np.ndarray) -> str:
 
 def does(who: str, verb: str) -> str:
     """Who does what: `thread 3 reads`, `threads 0-63 read`."""
-    return f"{who} {verb}{'' if who.startswith('threads') else 's'}"
+    return f"{who} {verb}{'' if who.startswith(('threads', 'other threads')) else 's'}"
 
 
 def threads(ids: np.ndarray) -> str:

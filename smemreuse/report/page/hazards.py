@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from smemreuse.report.data import Data
-from smemreuse.report.hazards import Linted, hazard_text, stage_words
+from smemreuse.report.hazards import Linted, stage_words
 from smemreuse.report.timeline import timeline_block, timeline_of
 from smemreuse.results.accepted import Identity
 from smemreuse.results.evidence import seen_words
-from smemreuse.results.hazards import Hazard, LintReport, LintStatus
+from smemreuse.results.hazards import Hazard, LintReport, LintStatus, brief_sentence
 
 _GRAVITY = (LintStatus.CLEAN, LintStatus.UNKNOWN, LintStatus.POSSIBLE, LintStatus.HAZARDS)
 """Statuses from the best to the worst: the order in which the overview sorts them."""
@@ -55,7 +55,7 @@ def _hazard(hazard: Hazard, identity: Identity) -> Data:
     return {
         "line": hazard.site.line,
         "certain": hazard.certain,
-        "text": hazard_text(hazard),
+        "text": brief_sentence(hazard),
         "fix": hazard.mend.sentence,
         "drawn": timeline_block(timeline_of(hazard)),
         "seen": seen_words(hazard) if hazard.certain else "",

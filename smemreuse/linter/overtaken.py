@@ -1,0 +1,194 @@
+"""Waits on an mbarrier that come too late.
+
+A parity tells a phase from those next to it, and no more (rule 13). A thread that looks for phase
+`n` while the phase after it is complete waits for another one. So the next phase must not end
+before all who wait for this one have looked: what ends it has to come after their wait.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.events import Waiting
+from smemreuse.checker.machine.mbarriers import Barrier
+from smemreuse.checker.machine.order import NOTHING, Knowledge, Order, Progress
+from smemreuse.checker.machine.timestamps import Arm
+from smemreuse.checker.values.evaluation import Slot
+from smemreuse.ir.expr import Var
+from smemreuse.ir.kernel import Stmt
+from smemreuse.linter import mends, words
+from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext
+from smemreuse.results.hazards import Act, Hazard, HazardKind, Site
+from smemreuse.semantics.effects import Effect
+
+
+@dataclass(frozen=True, eq=False)
+class PassedWait:
+    """Threads that have waited until `needed` phases of an mbarrier were complete, in these
+    iterations of the `loops` and in these `arms` of branches.
+
+    `epochs` are the epochs of their `warps` then, `steps` the numbers that the wait has for each.
+    `signalled` are the warps of which a part has signalled something since; True if all lanes had
+    converged before.
+    """
+
+    needed: int
+    waited: Waiting
+    ids: np.ndarray
+    loops: tuple[tuple[str, int], ...]
+    arms: tuple[Arm, ...]
+    warps: np.ndarray
+    epochs: np.ndarray
+    steps: np.ndarray
+    signalled: dict[int, bool] = field(default_factory=dict)
+
+    def late(self, clock: np.ndarray, known: Knowledge) -> np.ndarray:
+        """Those of its warps of whose wait nothing is known to somebody with that clock."""
+        steps = np.array([known.phase(Progress(warp)) for warp in self.warps.tolist()])
+        late: np.ndarray = self.warps[(clock[self.warps] <= self.epochs) & (steps < self.steps)]
+        return late
+
+    def in_other_arm(self, agent: Agent) -> bool:
+        """Whether the two are in arms of one branch, and no barrier of a later pass may be in that
+        of these threads: so none can have come between the wait and what the agent does now."""
+        if not self.arms or len(agent.arms) < len(self.arms):
+            return False
+        *outer, mine = self.arms
+        same = all(map(operator.is_, outer, agent.arms))
+        return same and not mine.may_meet and mine.is_beside(agent.arms[len(outer)])
+
+    def lanes_left(self, ids: np.ndarray, lanes: np.ndarray) -> list[int]:
+        """The warps of which `ids` are some of the threads that have waited, and not all; `lanes`
+        are how many of each warp they are."""
+        if not lanes[self.warps].any():
+            return []
+        left = np.setdiff1d(self.ids, ids) // 32
+        return [warp for warp in np.unique(left).tolist() if lanes[warp]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Completion:
+    """The last arrival of an mbarrier's phase: the threads with `ids`, in iterations of `loops`."""
+
+    stmt: Stmt
+    ids: np.ndarray
+    loops: tuple[tuple[str, int], ...]
+
+    @property
+    def who(self) -> str:
+        return words.threads(self.ids)
+
+    @property
+    def place(self) -> str:
+        site = Site.of(self.stmt, self.loops)
+        return site.shortened(str(site))
+
+
+class OvertakenWaits(Collected):
+    """Waits on an mbarrier's parity that the phase after the awaited one may overtake (rule 13).
+
+    Nobody keeps pace: a warp may come to its wait at any later time. What ends the next phase has
+    therefore to come after the wait of every warp that waits for this one.
+    """
+
+    def __init__(self, known: LintContext, layout: ByteLayout, block: Mapping[Var, int]) -> None:
+        super().__init__(known, layout, block)
+        self._looked: dict[Slot, list[PassedWait]] = {}
+        self._used: dict[Slot, tuple[Stmt, Agent]] = {}
+        self._completed: dict[tuple[Slot, int, int], _Completion] = {}
+
+    def passes(self, waited: Waiting, order: Order) -> None:
+        """Records threads that pass a wait; a hazard if a later phase may already be complete."""
+        barrier, agent, ids = waited.barrier, waited.agent, waited.agent.threads.ids
+        key = ("looked", waited.slot, barrier.initialized, ids.tobytes())
+        warps = np.unique(ids // 32)
+        # Threads of a part of a warp know of no phases but those that they have waited for.
+        known = max(waited.known, order.known_to_all(warps).phase(key) - 1)
+        needed = barrier.earliest(waited.parity, known)
+        epochs, steps = order.epochs[warps].copy(), order.step(warps)
+        looked = PassedWait(needed, waited, ids, agent.loops, agent.arms, warps, epochs, steps)
+        if barrier.phase > needed:
+            self._overtaken(looked, warps, certain=False)
+        else:
+            self._looked.setdefault(waited.slot, []).append(looked)
+        order.note_phase(warps, key, needed + 1)
+
+    def uses(self, stmt: Stmt, effect: Effect, slot: Slot, agent: Agent, order: Order) -> None:
+        """Some lanes of a warp signal. That the others have waited by then as they have is sure
+        only if all have converged between."""
+        self._used[slot] = (stmt, agent)
+        ids = agent.threads.ids
+        lanes = np.bincount(ids // 32, minlength=len(order.known))
+        if not (lanes % 32).any():  # whole warps leave no lane
+            return
+        for looked in (one for found in self._looked.values() for one in found):
+            for warp in looked.lanes_left(ids, lanes):
+                if warp not in looked.signalled:
+                    surely = self._known.convergence.surely_between(looked.waited.stmt, stmt)
+                    looked.signalled[warp] = surely
+
+    def completes(self, slot: Slot, barrier: Barrier, agent: Agent) -> None:
+        """A phase is complete: reports earlier waits that nothing orders before it, and drops the
+        others.
+        """
+        handed, left = barrier.completed[-1], []
+        stmt, user = self._used[slot]
+        ended = (slot, barrier.initialized, barrier.phase - 1)
+        self._completed[ended] = _Completion(stmt, user.threads.ids, user.loops)
+        for one in self._looked.get(slot, ()):
+            if one.waited.barrier.initialized != barrier.initialized:
+                continue
+            if one.needed >= barrier.phase:
+                left.append(one)
+                continue
+            late = one.late(handed.clocks[-1], handed.known)
+            if len(late):
+                clock = handed.clocks[-1 if one.in_other_arm(agent) else 0]
+                certain = len(one.late(clock, handed.known)) > 0
+                self._overtaken(one, late, certain=certain)
+            in_part = np.setdiff1d(one.late(handed.clocks[-1], NOTHING), late)
+            if not all(one.signalled.get(int(warp), True) for warp in in_part):
+                self._known.assumed.setdefault(LANES_TOGETHER)
+        self._looked[slot] = left
+
+    def _overtaken(self, looked: PassedWait, late: np.ndarray, *, certain: bool) -> None:
+        """Adds the hazard of `late` warps, which may look only after the next phase is over.
+
+        It is one hazard for all waits of these warps: they lack the same order in each.
+        """
+        storage, index = looked.waited.slot
+        site = Site.of(looked.waited.stmt, looked.loops)
+        behind = looked.ids[np.isin(looked.ids // 32, late)]
+        who = words.threads(behind)
+        acting = np.setdiff1d(looked.warps, late)
+        name = f"{storage.name}[{index}]"
+        first = self._known.behind.setdefault(late.tobytes(), looked.waited.stmt)
+        waits = f"for parity {looked.waited.parity} of {name}, which passes until phase 0 ends"
+        if looked.needed:
+            waits = f"for the end of phase {looked.needed - 1} of {name}"
+        key = (looked.waited.slot, looked.waited.barrier.initialized, looked.needed)
+        end = self._completed.get(key)  # none of a round that a fast forward leaves out
+        others, place = ("other threads", "") if end is None else (end.who, f" at {end.place}")
+        completes = f"phase {looked.needed} of {name}{place}"
+        hazard = Hazard(
+            HazardKind.MISSED_PHASE,
+            certain,
+            site,
+            (storage.name,),
+            f"{words.does(who, 'wait')} at {site} {waits}; "
+            f"{words.does(others, 'complete')} {completes} without waiting for them; if they come "
+            f"later than that, they wait for phase {looked.needed + 1}, perhaps for ever",
+            mends.look_in_time(name, site, acting),
+            agents=(who, others),
+            acts=(
+                Act(f"wait {waits}", words.runs(behind)),
+                Act(f"complete {completes}", () if end is None else words.runs(end.ids)),
+            ),
+        )
+        self._add(hazard, first)
