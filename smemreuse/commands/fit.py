@@ -20,6 +20,7 @@ from smemreuse.report.fit import Fit, FitStep, fit_data, fit_lines
 from smemreuse.report.headroom import place
 from smemreuse.report.next_steps import after_fit
 from smemreuse.report.titles import counted
+from smemreuse.results.headroom import ChangeStep
 from smemreuse.targets.architectures import Architecture
 
 
@@ -75,15 +76,22 @@ def _bytes(subject: Subject) -> int:
 def fit_of(subject: Subject, limit: int) -> Fit:
     """What it takes of one kernel."""
     found = within_limit(subject.kernel, subject.scope, limit)
-    steps = zip(found.steps, found.bytes_after, strict=True)
     return Fit(
         subject.file,
         subject.kernel.name,
         subject.scope,
         limit,
         found.bytes,
-        tuple(FitStep(str(one.kind), one.buffers, one.condition, size) for one, size in steps),
+        _steps(found.steps, found.bytes_after),
         tuple((one.name, one.bytes) for one in found.live),
         place(found.step) if found.step is not None else "",
         found.why,
+        _steps(found.least, found.least_after),
+        found.apart,
     )
+
+
+def _steps(steps: Sequence[ChangeStep], sizes: Sequence[int]) -> tuple[FitStep, ...]:
+    """Changes, and the bytes of a block after each."""
+    both = zip(steps, sizes, strict=True)
+    return tuple(FitStep(str(one.kind), one.buffers, one.condition, size) for one, size in both)

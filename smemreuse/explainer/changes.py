@@ -197,6 +197,14 @@ class Changes:
         changed = {step.pair for step in steps}
         return with_conflicts(problem, [pair for pair in self._learned if pair not in changed])
 
+    def heaviest(self, steps: Trials) -> list[tuple[str, int]]:
+        """The buffers of which no two may share with these changes made, by name and bytes, the
+        largest first: no arena is smaller than all of them."""
+        problem = self.problem_with(steps)
+        items = sorted(heaviest_together(problem), key=lambda item: -problem.sizes[item])
+        names = self._explainer.names
+        return [(names[self._constant[item]], problem.sizes[item]) for item in items]
+
     def packed(self, steps: Trials, most: int) -> int | None:
         """The arena with these changes; None if no plan of at most so many bytes is proved.
 

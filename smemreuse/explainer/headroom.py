@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from smemreuse.explainer.changes import Changes, Trials
 from smemreuse.explainer.pairs import explainer_of
-from smemreuse.explainer.search import Search
+from smemreuse.explainer.search import Search, least_known
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.pipeline.planning import plan_kernel
@@ -97,12 +97,22 @@ def within_limit(kernel: Kernel, scope: str, limit: int) -> WithinLimit:
     changes = Changes(kernel, plan, explainer_of(kernel, scope), None)
     search = Search(changes, lambda arena, _steps: arena <= most, most)
     reached = search.smallest() if changes.is_smallest and most > 0 else None
+    other = memory.total - plan.arena_bytes
     if reached is None:
         _, step, live = _at_the_peak(kernel, scope, plan)
         alone = f"{largest.name} alone takes {largest.size:,} bytes, and {NOTHING_FITS}"
         why = alone if (largest.size or 0) > most else NOTHING_FITS
-        return replace(found, live=live, step=step, why=why)
-    steps, other = reached[0], memory.total - plan.arena_bytes
+        least, arenas = least_known(changes) if changes.is_smallest else ((), ())
+        return replace(
+            found,
+            live=live,
+            step=step,
+            why=why,
+            least=tuple(one.told for one in least),
+            least_after=tuple(arena + other for arena in arenas),
+            apart=tuple(changes.heaviest(least)),
+        )
+    steps = reached[0]
     after = [changes.packed(steps[: count + 1], plan.arena_bytes) for count in range(len(steps))]
     sizes = [plan.arena_bytes if one is None else one for one in after]
     return replace(

@@ -1,10 +1,12 @@
-"""The fewest changes with which a plan is as small as it has to be, for a block more or a limit."""
+"""The fewest changes with which a plan is as small as it has to be, for a block more or a limit; or
+those with which it gets as small as is known."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from smemreuse.explainer.changes import Changes, Trial, Trials
+from smemreuse.planner import Problem
 
 MOST_TOGETHER = 4
 """Changes that are tried together."""
@@ -61,14 +63,37 @@ class Search:
                 yield steps, arena
                 return
             problem = self._changes.problem_with(steps)
-        for step in self._changes.steps_against(problem):
-            again = any(step.stages and step.stages == one.stages for one in steps)
-            together = (*steps, step)
-            if again or step in steps or self._changes.spills(together):
-                continue
-            if not self._changes.agree(together):
-                continue
+        for together in _with_one_more(self._changes, steps, problem):
             if not more:
                 self._cut = True
                 return
             yield from self._reaching(together, more - 1, seen)
+
+
+def least_known(changes: Changes) -> tuple[Trials, tuple[int, ...]]:
+    """Changes of which each next one lowers the arena most, until none does, and the arena after
+    each. Others may lower it further: they are not tried in all combinations."""
+    steps: Trials = ()
+    arenas: tuple[int, ...] = ()
+    while len(steps) < MOST_TOGETHER:
+        arena, best = (arenas[-1] if arenas else changes.arena_bytes), None
+        tried = _with_one_more(changes, steps, changes.problem_with(steps))
+        for together in sorted(tried, key=lambda one: changes.problem_with(one).lower_bound):
+            if changes.problem_with(together).lower_bound >= arena:
+                break
+            found = changes.packed(together, arena - 1)
+            if found is not None:
+                arena, best = found, together
+        if best is None:
+            break
+        steps, arenas = best, (*arenas, arena)
+    return steps, arenas
+
+
+def _with_one_more(changes: Changes, steps: Trials, problem: Problem) -> Iterator[Trials]:
+    """The changes and each one that may lower what is heaviest then, and can be had with them."""
+    for step in changes.steps_against(problem):
+        together = (*steps, step)
+        again = any(step.stages and step.stages == one.stages for one in steps)
+        if not (again or step in steps or changes.spills(together)) and changes.agree(together):
+            yield together

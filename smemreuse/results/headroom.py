@@ -80,7 +80,9 @@ class WithinLimit:
 
     `bytes` are those that it takes now, merged by smemreuse; None where a size is known only at
     launch. `steps` together are the fewest changes that fit it, `bytes_after` what it takes after
-    each. Where none are known `why` says so, and `live` are the buffers at the peak, at `step`.
+    each. Where none are known `why` says so, `live` are the buffers at the peak, at `step`, and
+    `least` are changes with which it gets as small as is known, `least_after` the bytes after each;
+    `apart` are the buffers, by name and bytes, of which no two may share even then.
     """
 
     limit: int
@@ -90,6 +92,9 @@ class WithinLimit:
     live: tuple[LiveThere, ...] = ()
     step: Step | None = None
     why: str = ""
+    least: tuple[ChangeStep, ...] = ()
+    least_after: tuple[int, ...] = ()
+    apart: tuple[tuple[str, int], ...] = ()
 
     @property
     def fits(self) -> bool:

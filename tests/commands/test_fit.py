@@ -27,7 +27,8 @@ def test_what_fits_is_only_counted() -> None:
     done = run("fit", FLASH, "--limit", "50000")
     assert done.exit_code == 0
     assert done.stdout.splitlines() == [
-        "1 kernel, at most 50,000 bytes a block: 1 fits as smemreuse merges",
+        f"{FLASH}: flash_attention_kernel (shared.dyn) takes 41,984 bytes, 8,016 left",
+        "1 kernel, at most 50,000 bytes a block: 1 fits with the layout of smemreuse",
         "next: nothing to do: every kernel fits",
     ]
 
@@ -47,6 +48,27 @@ def test_a_buffer_that_is_too_large_alone_is_named() -> None:
     (kernel,) = answer(GEMM, "--limit", "20000")
     assert kernel["steps"] == []
     assert str(kernel["why"]).startswith("Cs alone takes 32,768 bytes")
+
+
+def test_how_small_it_gets_and_what_keeps_it_there() -> None:
+    done = run("fit", FLASH, "--limit", "20000")
+    assert done.exit_code == 1
+    (kernel,) = answer(FLASH, "--limit", "20000")
+    assert kernel["steps"] == []
+    least = [one["bytes"] for one in kernel["least"]]
+    assert 20_000 < least[-1] < kernel["bytes"]
+    assert least == sorted(least, reverse=True)
+    assert sum(one["bytes"] for one in kernel["apart"]) <= least[-1]
+    over = f"{least[-1]:,} bytes, {least[-1] - 20_000:,} too many: no two of "
+    assert f"the least that is known, it takes {over}" in done.stdout
+
+
+def test_where_no_change_is_known_the_live_buffers_are_named() -> None:
+    done = run("fit", GEMM, "--limit", "20000")
+    (kernel,) = answer(GEMM, "--limit", "20000")
+    assert kernel["least"] == []
+    assert "no change that smemreuse knows lowers it: " in done.stdout
+    assert all(one["name"] in done.stdout for one in kernel["peak"])
 
 
 def test_the_limit_is_that_of_a_gpu() -> None:
