@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from smemreuse.report.columns import NUMBER, TEXT, WORD, Col, table_of
-from smemreuse.report.data import Data, gap_of
+from smemreuse.report.data import Data
 from smemreuse.report.elaborations import elaboration_data, telling
 from smemreuse.report.hazards import hazard_lines, report_data
 from smemreuse.report.page.hazards import with_hazards
@@ -335,7 +335,6 @@ def _plan(found: CarriedPlan, took: KernelFootprint) -> Mapping[str, object]:
     return {
         "arena_bytes": found.arena.bytes,
         "lower_bound_bytes": found.lower_bound_bytes,
-        "gap": gap_of(found.arena.bytes, found.lower_bound_bytes),
         "verdict": found.verdict.verdict.value,
         **_taken(found.arena, took),
     }

@@ -20,7 +20,6 @@ def test_before_is_side_by_side_and_after_the_last_plan() -> None:
         "after": 32 * KB,
         "bound": 32 * KB,
         "saved": 0.5,
-        "gap": "1.000",
         "arch": "sm_80",
         "arch_assumed": False,
         "verdict": "sound",

@@ -34,7 +34,6 @@ def overview_row(kernel: Entry, title: str) -> dict[str, object]:
         "after_text": after.get("arena"),
         "bound": after["lower_bound_bytes"],
         "saved": None if is_symbolic or not taken else 1 - after["arena_bytes"] / taken,
-        "gap": after["gap"],
         "blocks": [_blocks(before), _blocks(after)],
         "resident": [_blocks(before, "resident"), _blocks(after, "resident")],
         "one_more": after.get("one_more"),

@@ -2,6 +2,14 @@
 
 const number = (value) => value.toLocaleString("en-US");
 
+/** Bytes beyond the lower bound, in percent of it, as the terminal has it. */
+function aboveText(arena, bound) {
+  if (!bound) return "-";
+  if (arena === bound) return "0 %";
+  const above = (100 * (arena - bound)) / bound;
+  return `+${above >= 0.05 ? above.toFixed(1) : Number(above.toPrecision(1))} %`;
+}
+
 /** An element with text, never markup: names come from a dump. */
 function element(tag, text = "", attributes = {}) {
   const made = document.createElement(tag);

@@ -1,10 +1,10 @@
 const SUMMARY = [
   { label: "plan" },
   { label: "arena", numeric: true },
-  { label: "of a block's limit", numeric: true },
+  { label: "of the limit", numeric: true },
   { label: "lower bound", numeric: true },
-  { label: "gap", numeric: true },
-  { label: "smallest" },
+  { label: "above bound", numeric: true },
+  { label: "proved smallest" },
   { label: "verdict" },
   { label: "left to the limit", numeric: true },
   { label: "blocks per SM", numeric: true },
@@ -81,7 +81,8 @@ class KernelView {
       label.append(radio, ` ${name}`);
       const verdict = element("span", plan.verdict, { class: `verdict ${plan.verdict}` });
       const made = row(SUMMARY, [
-        label, plan.arena ?? plan.arena_bytes, share(plan, plan.arena_bytes), plan.lower_bound_bytes, plan.gap,
+        label, plan.arena ?? plan.arena_bytes, share(plan, plan.arena_bytes), plan.lower_bound_bytes,
+        aboveText(plan.arena_bytes, plan.lower_bound_bytes),
         plan.optimal ? "yes" : "no", verdict, plan.left, residents(plan), plan.one_more,
       ]);
       this.plans.set(name, { row: made, radio });

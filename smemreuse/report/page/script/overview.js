@@ -12,7 +12,7 @@ const PLANNED = [
   { id: "after", label: "after", numeric: true, value: (one) => one.after, cell: (one) => one.after_text ?? one.after },
   { id: "bound", label: "lower bound", numeric: true, value: (one) => one.bound, cell: (one) => one.bound },
   { id: "saved", label: "saved", numeric: true, value: (one) => one.saved ?? -Infinity, cell: savedCell },
-  { id: "gap", label: "gap", numeric: true, value: (one) => Number(one.gap.replace(",", "")) || 0, cell: (one) => one.gap },
+  { id: "above", label: "above bound", numeric: true, value: (one) => (one.bound ? one.after / one.bound : 0), cell: (one) => aboveText(one.after, one.bound) },
   { id: "blocks", label: "blocks per SM", numeric: true, value: (one) => one.resident[1] ?? -1, cell: blocksCell },
   { id: "more", label: "one more block", value: (one) => one.one_more_bytes ?? Infinity, cell: (one) => one.one_more },
   { id: "hazards", label: "hazards", value: (one) => one.gravity ?? -1, cell: hazardsCell },
@@ -71,6 +71,7 @@ class Overview {
     this.field = this.part("input");
     this.field.addEventListener("input", () => go({ find: this.field.value || null }, { replace: true }));
     this.lines = new Map();
+    this.part(".legend").hidden = columns !== PLANNED;
     this.part(".notes").replaceChildren(...(report.notes ?? []).map((text) => element("li", text)));
     this.head();
   }
