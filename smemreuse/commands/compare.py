@@ -26,7 +26,7 @@ from smemreuse.explainer.plans import (
     side_by_side,
 )
 from smemreuse.explainer.timeline import timeline_of
-from smemreuse.report.comparison_legends import compare_legend, kernels_legend
+from smemreuse.report.comparison_legends import answer_lines, compare_legend, kernels_legend
 from smemreuse.report.comparisons import (
     PLAN_RULES,
     SORTS,
@@ -189,6 +189,7 @@ def _few(
     shown = [row for row in shown if row.comparison.buffers]
     compared = [row.comparison for row in shown]
     if compared:
+        yield from answer_lines(compared)
         yield compare_table(out, compared)
         yield from compare_legend(compared)
         yield from hoped_lines(compared)

@@ -64,7 +64,14 @@ def percent_text(value: int, base: int) -> str:
     """How far a value is from another, in percent of that; `-` where that is 0."""
     if not base:
         return "-"
-    return f"{100 * (value - base) / base:+.1f} %" if value != base else "0 %"
+    if value == base:
+        return "0 %"
+    change = 100 * (value - base) / base
+    return f"{change:+.1f} %" if abs(change) >= _ROUNDED else f"{change:+.1g} %"
+
+
+_ROUNDED = 0.05
+"""Percent below which one decimal would say 0."""
 
 
 BLOCKS = "blocks per SM"

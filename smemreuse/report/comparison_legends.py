@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from smemreuse.report.columns import by_registers, registers_stop
+from smemreuse.errors import printable
+from smemreuse.report.columns import by_registers, percent_text, registers_stop
 from smemreuse.results.comparison import Comparison, PolicyResult
 
 DEFAULT = "default merge"
@@ -15,6 +17,36 @@ DEFAULT = "default merge"
 
 _SHIPPED = "smemreuse's proved layout or, where that is no better, the default one."
 _ABOVE = "above bound: bytes beyond the lower bound, in % of it."
+
+
+def answer_lines(compared: Sequence[Comparison]) -> Iterator[Text]:
+    """A sentence for each kernel: what ships, against what its compiler makes by default."""
+    for row in compared:
+        applied, name = row.applied, f"{row.kernel} ({row.scope})"
+        if len({one.file for one in compared}) > 1:
+            name = f"{printable(Path(row.file).name)}: {name}"
+        limit = f"; that does not fit: {row.limit}" if applied.fits is False else ""
+        blocks = ""
+        if applied.resident:
+            many = f"{applied.resident:,} block{'s' * (applied.resident > 1)} per SM"
+            gain = row.default_blocks is not None and row.gains_block
+            blocks = f"; {many}" + (f", {row.default_blocks:,} by default" if gain else "")
+        yield Text(
+            f"{name} ships {applied.arena_text} bytes{_against_default(row)}{blocks}{limit}",
+            style="bold",
+        )
+
+
+def _against_default(row: Comparison) -> str:
+    """How many bytes fewer or more than by default; nothing where that is not known."""
+    if row.default_bytes is None or row.applied.symbolic:
+        return ""
+    default = f"{row.compiler or 'the compiler'}'s {DEFAULT}"
+    if not row.saved_bytes:
+        return f", as many as {default}"
+    more = "fewer" if row.saved_bytes > 0 else "more"
+    change = percent_text(row.applied.arena_bytes, row.default_bytes)
+    return f", {abs(row.saved_bytes):,} {more} than {default} ({change})"
 
 
 def _default_words(compared: Sequence[Comparison]) -> str:

@@ -33,6 +33,7 @@ _SMALLEST = 24  # columns of a map or chart; fewer where there is no room for so
 _LOOPS = "loops"
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "*"}
 _INK = "black"
+_AXES = "across: program order; a letter: its buffer is live there"
 _KEY = "[ gen   ) kill   r read   w write   * both   | barrier   : wait"
 
 
@@ -66,7 +67,12 @@ class Scale:
         return len(f"{self.top:,}") + 1
 
     def __str__(self) -> str:
-        return f"a row: {'' if self.exact else 'about '}{round(self.top / self.rows):,} bytes"
+        row = f"{round(self.top / self.rows):,} bytes"
+        return (
+            f"a row: {row}"
+            if self.exact
+            else f"a row: about {row}, of several buffers the smallest"
+        )
 
 
 def _edges(plan: Plan) -> Iterator[int]:
@@ -97,24 +103,37 @@ def memory_map(
 
     `width` is in characters. Buffers of symbolic size are left out.
     """
-    spans = timeline.spans(plan)
     letters = _letters(timeline)
     top, rows, margin = scale.top, scale.rows, scale.margin
-    axis = _Axis(timeline.length, width - margin - 2)
     used = -(-plan.arena_bytes * rows // top) if top else 0  # rows that the arena reaches into
-    cells = [[_FREE if row < used else " "] * axis.columns for row in range(rows)]
-    for buffer, offset in plan.offsets.items():
-        for row in _rows(offset, offset + (buffer.size or 0), top, rows):
-            for column in axis.span(*spans[buffer]):
-                cells[row][column] = letters[buffer]
+    drawn = _drawn(plan, timeline, width, scale)
     text = Text(no_wrap=True)
     colours = {letter: number for number, letter in enumerate(letters.values())}
     for row in reversed(range(rows)):
+        free = _FREE if row < used else " "
+        cells = [free if buffer is None else letters[buffer] for buffer in drawn[row]]
         text.append(f"{top * (row + 1) // rows:>{margin - 1},} |")
-        _append(text, cells[row], colours, palette)
+        _append(text, cells, colours, palette)
         text.append("|\n")
-    text.append(f"{0:>{margin - 1}} +{'-' * axis.columns}+")
+    text.append(f"{0:>{margin - 1}} +{'-' * len(drawn[0])}+")
     return text
+
+
+def _drawn(plan: Plan, timeline: Timeline, width: int, scale: Scale) -> list[list[Buffer | None]]:
+    """The buffer in each cell of a map, rows from the lowest bytes up: of several the smallest."""
+    spans, axis = timeline.spans(plan), _Axis(timeline.length, width - scale.margin - 2)
+    cells: list[list[Buffer | None]] = [[None] * axis.columns for _ in range(scale.rows)]
+    for buffer, offset in sorted(plan.offsets.items(), key=lambda one: -(one[0].size or 0)):
+        for row in _rows(offset, offset + (buffer.size or 0), scale.top, scale.rows):
+            for column in axis.span(*spans[buffer]):
+                cells[row][column] = buffer
+    return cells
+
+
+def covered(plan: Plan, timeline: Timeline, width: int, scale: Scale) -> list[Buffer]:
+    """The buffers that a map has no cell for, as smaller ones take all of theirs."""
+    seen = {buffer for row in _drawn(plan, timeline, width, scale) for buffer in row}
+    return [buffer for buffer in plan.offsets if buffer not in seen]
 
 
 def _rows(begin: int, end: int, top: int, rows: int) -> range:
@@ -131,15 +150,33 @@ def _rows(begin: int, end: int, top: int, rows: int) -> range:
 def legend(
     plan: Plan, timeline: Timeline, width: int, scale: Scale, palette: Sequence[str] = COLOURS
 ) -> Text:
-    """Which letter is which buffer, and what a row is, in lines of `width` characters."""
+    """Which letter is which buffer, of how many bytes, and what a row is, in lines of `width`
+    characters."""
     shown = [
         Text.assemble(
-            (letter, f"{_INK} on {colour(number, palette)}"), f" {timeline.names[buffer]}"
+            (letter, f"{_INK} on {colour(number, palette)}"),
+            f" {timeline.names[buffer]} {buffer.size or 0:,}",
         )
         for number, (buffer, letter) in enumerate(_letters(timeline).items())
         if buffer in plan.offsets
     ]
-    return Text("\n").join(packed([*shown, Text(str(scale))], width))
+    return Text("\n").join(packed([*shown, Text(str(scale)), Text(_AXES)], width))
+
+
+def _undrawn(plans: Sequence[Plan], timeline: Timeline, width: int, scale: Scale) -> Iterator[Text]:
+    """The buffers that are nowhere in the map of a plan, and where they lie in it."""
+    for plan in plans:
+        listed = [
+            f"{timeline.names[buffer]} at {plan.offsets[buffer]:,}"
+            for buffer in covered(plan, timeline, width, scale)
+        ]
+        if listed:
+            of_plan = f" of {plan.policy}" if len(plans) > 1 else ""
+            yield Text(f"too small for the map{of_plan}: {', '.join(listed)}")
+    symbolic = dict.fromkeys(buffer for plan in plans for buffer in plan.symbolic_offsets)
+    if symbolic:
+        names = ", ".join(timeline.names[buffer] for buffer in symbolic)
+        yield Text(f"not in the map, of a size that only the launch knows: {names}")
 
 
 def lifetime_chart(
@@ -243,6 +280,7 @@ def drawn_plan(out: Console, plan: Plan, timeline: Timeline) -> RenderableType:
     return Group(
         memory_map(plan, timeline, width, scale, palette),
         legend(plan, timeline, width, scale, palette),
+        *_undrawn([plan], timeline, width, scale),
         Text(),
         drawn_lifetimes(out, timeline.spans(plan), timeline),
     )
@@ -256,21 +294,45 @@ def drawn_lifetimes(
     return Group(chart, Text(_KEY, style="dim"), Text())
 
 
+def _alike(plans: Sequence[Plan], timeline: Timeline) -> list[list[Plan]]:
+    """The plans, those together that have one map."""
+    found: list[list[Plan]] = []
+    for plan in plans:
+        for same in found:
+            if _has_map_of(plan, same[0], timeline):
+                same.append(plan)
+                break
+        else:
+            found.append([plan])
+    return found
+
+
+def _has_map_of(plan: Plan, other: Plan, timeline: Timeline) -> bool:
+    at, there = (plan.arena_bytes, plan.offsets), (other.arena_bytes, other.offsets)
+    return at == there and timeline.spans(plan) == timeline.spans(other)
+
+
 def drawn_plans(out: Console, plans: Sequence[Plan], timeline: Timeline) -> RenderableType:
     """The memory maps of several policies on one scale, side by side where there is room."""
     scale, palette = Scale.of(plans), _palette(out)
-    headings = [Text(f"{plan.policy}, {plan.arena_bytes:,} bytes") for plan in plans]
+    alike = _alike(plans, timeline)
+    headings = [
+        Text(f"{' and '.join(one.policy for one in same)}, {same[0].arena_bytes:,} bytes")
+        for same in alike
+    ]
+    plans = [same[0] for same in alike]
     each = out.width // len(plans) - 2
     least = scale.margin + min(timeline.length, _SMALLEST) + 2
     beside = each >= max(least, *map(len, headings))
     width = each if beside else _width(out)
     maps = [memory_map(plan, timeline, width, scale, palette) for plan in plans]
     key = legend(plans[0], timeline, _width(out), scale, palette)
+    below = (key, *_undrawn(plans, timeline, width, scale), Text())
     if not beside:
-        return Group(*chain.from_iterable(zip(headings, maps, strict=True)), key, Text())
+        return Group(*chain.from_iterable(zip(headings, maps, strict=True)), *below)
     grid = Table.grid(padding=(0, 2))
     for _ in plans:
         grid.add_column(no_wrap=True)
     grid.add_row(*headings)
     grid.add_row(*maps)
-    return Group(grid, key, Text())
+    return Group(grid, *below)

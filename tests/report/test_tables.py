@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from smemreuse.ir.expr import Const, Var
+from smemreuse.report.comparison_legends import answer_lines
 from smemreuse.report.comparisons import compare_table, comparison
 from smemreuse.report.data import Subject
 from smemreuse.report.tables import (
@@ -85,6 +88,27 @@ def test_the_comparison() -> None:
         ["", "", "", "", "inner", "32,768", "32,768", "0 %", "yes", "4", "unsound"],
         ["", "", "", "", "dataflow", "32,768", "32,768", "0 %", "yes", "4", "sound"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("default", "against"),
+    [
+        (64 * KB, ", 32,768 fewer than TileLang's default merge (-50.0 %); 4 blocks per SM"),
+        (32 * KB, ", as many as TileLang's default merge; 4 blocks per SM"),
+        (16 * KB, ", 16,384 more than TileLang's default merge (+100.0 %); 4 blocks per SM"),
+    ],
+)
+def test_a_sentence_says_what_ships(default: int, against: str) -> None:
+    own = ("TileLang", replace(APART, arena_bytes=default))
+    (line,) = answer_lines([comparison(SUBJECT, 64 * KB, [*PLANS.values()], default=own)])
+    gain = ", 2 by default" if default == 64 * KB else ""
+    assert line.plain == f"gemm_kernel (shared.dyn) ships 32,768 bytes{against}{gain}"
+
+
+def test_what_does_not_fit_says_so() -> None:
+    large = replace(APART, arena_bytes=200 * KB)
+    (line,) = answer_lines([comparison(SUBJECT, 0, [(large, Verdict(SOUND))])])
+    assert line.plain.endswith("that does not fit: at most 166,912 on sm_80")
 
 
 def test_what_is_kept_is_marked_and_the_limit_is_told() -> None:

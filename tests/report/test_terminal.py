@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import accumulate
 
 import pytest
 
+from smemreuse.ir.expr import Call, Const, Var
 from smemreuse.report.palette import ANSI
-from smemreuse.report.terminal import Scale, drawn_plan, drawn_plans, lifetime_chart, memory_map
-from tests.report.made import APART, INNER_PLAN, SHARED, TIMELINE, out, printed, stacked
+from smemreuse.report.terminal import (
+    Scale,
+    covered,
+    drawn_plan,
+    drawn_plans,
+    lifetime_chart,
+    memory_map,
+)
+from tests.report.made import (
+    APART,
+    INNER_PLAN,
+    KB,
+    SHARED,
+    TIMELINE,
+    A,
+    B,
+    C,
+    buffer,
+    out,
+    plan,
+    printed,
+    stacked,
+)
 
 
 def test_a_memory_map() -> None:
@@ -56,13 +79,50 @@ def test_rows_end_where_buffers_do(sizes: list[int], rows: int) -> None:
 
 def test_rows_are_rounded_where_there_would_be_too_many() -> None:
     scale = Scale.of([stacked([512, 512, 16])])
-    assert (scale.rows, scale.exact, str(scale)) == (8, False, "a row: about 130 bytes")
+    assert (scale.rows, scale.exact, str(scale)) == (
+        *(8, False),
+        "a row: about 130 bytes, of several buffers the smallest",
+    )
+
+
+def test_a_small_buffer_is_seen_and_what_it_covers_is_named() -> None:
+    """The 16 bytes of the first one and the 64 of the second are in one row of 512."""
+    tiny, small, large = buffer("tiny", 16), buffer("small", 64), buffer("large", 8 * KB)
+    offsets = {tiny: 0, small: 16, large: 80}
+    made = plan("dataflow", offsets, {tiny: (1, 5), small: (1, 5), large: (1, 5)})
+    timeline = replace(TIMELINE, names={one: one.name for one in offsets})
+    console = out(60)
+    console.print(drawn_plan(console, made, timeline))
+    text = printed(console)
+    rows = [line for line in text.splitlines() if line.endswith("|") and "AAAA" in line]
+    assert len(rows) == 1, "the smallest is drawn where several share a row"
+    assert "A tiny 16  B small 64  C large 8,192" in text
+    assert "too small for the map: small at 16" in text
+    assert covered(APART, TIMELINE, 60, Scale.of([APART])) == []
+
+
+def test_a_buffer_of_symbolic_size_is_named() -> None:
+    symbolic = buffer("Ss", Call("mul", (Var("n"), Const(4))))
+    made = plan("dataflow", {A: 0}, {A: (1, 5)}, symbolic_offsets={symbolic: Const(16 * KB)})
+    console = out(80)
+    timeline = replace(TIMELINE, names={A: "As", symbolic: "Ss"})
+    console.print(drawn_plan(console, made, timeline))
+    assert "not in the map, of a size that only the launch knows: Ss" in printed(console)
+
+
+def test_policies_with_one_layout_have_one_map() -> None:
+    console = out(80)
+    console.print(drawn_plans(console, [APART, INNER_PLAN, SHARED], TIMELINE))
+    text = printed(console)
+    assert "inner and dataflow, 32,768 bytes" in " ".join(text.split())
+    assert text.count("+-") == 2
 
 
 @pytest.mark.parametrize("width", [20, 30, 40, 60, 80, 100, 120, 160])
 def test_maps_of_several_policies_are_never_cut(width: int) -> None:
     console = out(width)
-    console.print(drawn_plans(console, [APART, INNER_PLAN, SHARED], TIMELINE))
+    swapped = replace(INNER_PLAN, offsets={A: 16 * KB, B: 0, C: 0})
+    console.print(drawn_plans(console, [APART, swapped, SHARED], TIMELINE))
     text = printed(console)
     assert "\u2026" not in text
     assert max(map(len, text.splitlines())) <= width
