@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import click
 
@@ -18,6 +18,8 @@ from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import Chosen, choose_for
 from smemreuse.report.next_step import after_apply
 from smemreuse.results.plan import Plan
+from smemreuse.targets.architectures import Architecture, architecture_for
+from smemreuse.targets.blocks import block_memory
 
 
 @click.command(cls=Verb)
@@ -65,8 +67,10 @@ def apply(
         for each in found.refused:
             size = f"a plan of {each.plan.arena_bytes:,} bytes"
             click.echo(f"{kernel.name}: {size} {each.verdict.refusal}", err=True)
+        applied.append((kernel, found.plan))
         return found.plan
 
+    applied: list[tuple[Kernel, Plan]] = []
     try:
         dump = read_dump(file)
         if mend:
@@ -80,8 +84,26 @@ def apply(
     target.write(merged.source)
     for line in merged.summary or ("nothing to merge: no scope has two buffers",):
         click.echo(line, err=True)
+    large = [*_too_large(applied, planning.arch)]
+    for kernel, taken, arch in large:
+        more = f"more than {arch.name} has, which is {arch.per_block:,}"
+        click.echo(f"{kernel.name}: a block takes {taken:,} bytes, {more}", err=True)
     output = str(target.output)
-    emit_next(after_apply(file, output, bool(merged.summary)), aside=output == "-")
+    too_large_for = large[0][2].name if large else None
+    step = after_apply(file, output, bool(merged.summary), too_large_for)
+    emit_next(step, aside=output == "-")
+
+
+def _too_large(
+    applied: Sequence[tuple[Kernel, Plan]], wanted: Architecture | None
+) -> Iterator[tuple[Kernel, int, Architecture]]:
+    """The kernels that no GPU of their architecture launches with the arenas that they got, and the
+    bytes of a block."""
+    for kernel in dict.fromkeys(kernel for kernel, _ in applied):
+        arch, _ = architecture_for(kernel, wanted)
+        memory = block_memory(kernel, [plan for one, plan in applied if one is kernel])
+        if memory.total is not None and memory.fits(arch) is False:
+            yield kernel, memory.total, arch
 
 
 def _mended(dump: Dump, barriers: BarrierStage) -> Dump:

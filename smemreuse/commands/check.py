@@ -45,6 +45,7 @@ from smemreuse.report.regressions import (
     missing_data,
     missing_findings,
 )
+from smemreuse.report.tables import console
 from smemreuse.results.audit import Audit, Checked, PlanSource
 from smemreuse.results.regressions import BaselineEntry
 from smemreuse.results.verdict import UNPROVED, UNSOUND, Verdict
@@ -221,7 +222,7 @@ def _tables(
     for row in shown:
         if many and row.audit.source is PlanSource.NOTHING_MERGED and row.change is None:
             continue  # the first line counts them
-        yield from check_lines(row, drawn=drawn)
+        yield from check_lines(row, drawn=drawn, width=console().width)
         if row.change is not None and row.change.is_any:
             yield Text(f"  against the baseline: {change_words(row.change)}")
     if many:

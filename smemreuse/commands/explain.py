@@ -155,7 +155,9 @@ def _emit_lines(
     whole = [one for one in summaries if one.headroom is not None]
     if whole or not any(pairs for _, pairs in explained):
         made = [(one.layouts, one.headroom) for one in whole if one.headroom is not None]
-        emit_next(after_explain(file, made, whole[0].options if whole else ()))
+        refuted = any(one.is_refuted for one in whole)
+        options = whole[0].options if whole else ()
+        emit_next(after_explain(file, made, options, refuted=refuted))
     else:
         emit_next(after_pairs(file, may_share=_may_share(explained)))
 
@@ -190,7 +192,9 @@ def _in_full(
     subject: Subject, pairs: Sequence[Explanation], *, drawn: bool
 ) -> Iterator[RenderableType]:
     for one in pairs:
-        yield from explain_lines(subject, one, _grounds(subject, pairs), drawn=drawn)
+        yield from explain_lines(
+            *(subject, one, _grounds(subject, pairs)), drawn=drawn, width=console().width
+        )
 
 
 @dataclass(frozen=True)
@@ -220,6 +224,18 @@ class _Summary:
         )
 
     @cached_property
+    def grounds(self) -> Preconditions | None:
+        return _grounds(self.subject, self.pairs)
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether `lint` refutes what the proof of the shipped layout assumes."""
+        plan, verdict = self.layouts.shipped
+        if self.grounds is None or not (verdict.sound and plan.sharing_pairs()):
+            return False
+        return any(one.refuted for one in self.grounds.open)
+
+    @cached_property
     def headroom(self) -> ShippedHeadroom | None:
         """That of the layout that ships; None where one buffer is asked for, or none is there."""
         kernel, scope = self.subject.kernel, self.subject.scope
@@ -241,7 +257,7 @@ class _Summary:
         made = (self.subject.kernel, self.subject.scope, "best", self.objective, self.arch)
         yield from explain_summary(
             *(console(), self.subject, self.layouts, self.pairs, self.wanted),
-            grounds=_grounds(self.subject, self.pairs),
+            grounds=self.grounds,
             headroom=self.headroom,
             everything=self.everything,
             hoped=None if self.wanted else hoped_for(*made),

@@ -167,7 +167,7 @@ def target_options(words: str, *names: str, **more: Any) -> Decorator:
 def wrote(output: str, kernels: int, size: int) -> str:
     """The message that a page was written: where it is, its kernels, and its `size` in bytes."""
     where = "standard output" if output == "-" else printable(output)
-    return f"wrote {where}: {counted(kernels, 'kernel')}, {size:,} bytes"
+    return f"wrote {where} ({size:,} bytes) with {counted(kernels, 'kernel')}"
 
 
 def check_output(output: str | None, force: bool) -> None:

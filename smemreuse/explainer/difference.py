@@ -187,7 +187,7 @@ class _Steps:
 
     def _remains(self) -> Iterator[DifferenceCause]:
         old, new = _remainder(self._old), _remainder(self._new)
-        words = ("alignment padding", "bytes beyond the heaviest set that must not share")
+        words = ("alignment padding", "bytes above the lower bound")
         kinds = (CauseKind.ALIGNMENT, CauseKind.PACKING)
         for kind, word, before, after in zip(kinds, words, old, new, strict=True):
             if before != after:

@@ -24,11 +24,11 @@ from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.verdict import UNSOUND, VerdictKind
 
 NOTHING_TO_AUDIT = (
-    "nothing merged in this scope, so there is nothing to audit: give --plan, or the dump from "
+    "nothing merged in this scope, so there is no layout to check: give --plan, or the dump from "
     "after the merge"
 )
 
-NOT_MERGED = "no buffers are merged here, so there is no layout to audit (side by side they are"
+NOT_MERGED = "no buffers are merged here, so there is no layout to check (side by side they are"
 MAX_BARE = 5
 """Files without a plan that are named."""
 
@@ -78,9 +78,9 @@ def check_entry(row: Checked) -> Data:
     }
 
 
-def check_lines(row: Checked, *, drawn: bool = False) -> Iterator[Text]:
+def check_lines(row: Checked, *, drawn: bool = False, width: int = 100) -> Iterator[Text]:
     """The output on one audit: the plan that was checked, its verdict, and the reasons, `drawn` as
-    timelines if that is asked."""
+    timelines of `width` if that is asked."""
     if not row.has_buffers:
         yield no_buffers(row.file, row.kernel)
         return
@@ -94,7 +94,7 @@ def check_lines(row: Checked, *, drawn: bool = False) -> Iterator[Text]:
     else:
         what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
         yield verdict.append(f": {where}, {what}", style="default")
-    yield from findings(audit.verdict, drawn=drawn)
+    yield from findings(audit.verdict, drawn=drawn, width=width)
     if row.accepted is not None:
         yield Text(f"  accepted: {printable(row.accepted.reason)} ({row.accepted.source})")
     elif row.identity is not None:
@@ -161,7 +161,7 @@ def bare_lines(found: Sequence[Checked], bare: Set[str]) -> Iterator[Text]:
     if files:
         more = ", ..." if len(files) > MAX_BARE else ""
         named = ", ".join(files[:MAX_BARE])
-        yield Text(f"nothing to audit in {counted(len(files), 'file')}: {named}{more}")
+        yield Text(f"nothing to check in {counted(len(files), 'file')}: {named}{more}")
 
 
 def _first_of(found: Sequence[Checked], files: Set[str]) -> Iterator[Checked]:

@@ -67,7 +67,7 @@ def percent_text(value: int, base: int) -> str:
     if value == base:
         return "0 %"
     change = 100 * (value - base) / base
-    return f"{change:+.1f} %" if abs(change) >= _ROUNDED else f"{change:+.1g} %"
+    return f"{change:+.1f} %" if abs(change) >= _ROUNDED else f"{change:+.3f} %"
 
 
 _ROUNDED = 0.05

@@ -17,12 +17,13 @@ ORDER = ", ".join(kind.value for kind in CauseKind)
 """The order in which bytes are attributed."""
 
 LEGEND = (
-    "bytes of the causes add up to the difference: the changes are made one after the other, in "
-    f"this order: {ORDER}"
+    "bytes of the causes add up to the difference, as diff makes the changes one by one, in this "
+    f"order: {ORDER}"
 )
 BLOCKS = (
-    "blocks per SM: by shared memory and threads, without registers; of a cause, how many more (+) "
-    "or fewer (-) the new kernel has by this cause alone: they do not add up"
+    "blocks per SM: by shared memory and threads, without registers; those of a cause: how many "
+    "the new kernel has more (+) or fewer (-) than it would have without that cause alone, so they "
+    "do not add up"
 )
 """What the blocks of `heading` and of causes are; said where a cause has any."""
 BLOCKS_ONLY = "blocks per SM: by shared memory and threads, without registers"

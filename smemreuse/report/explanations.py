@@ -46,8 +46,9 @@ def explain_lines(
     grounds: Preconditions | None = None,
     *,
     drawn: bool = False,
+    width: int = 100,
 ) -> Iterator[Text]:
-    """Everything about one pair, witnesses `drawn` as timelines if that is asked."""
+    """Everything about one pair, witnesses `drawn` as timelines of `width` if that is asked."""
     one, two = found.names
     words = found.sharing.words
     share = f"are {words}" if found.sharing is Sharing.NOT_PROVED else words
@@ -59,10 +60,11 @@ def explain_lines(
     for reason in found.reasons:
         yield Text(f"  {reason.replace(_WIDENED, 'with live ranges that long, ')}")
     if found.settled:
-        yield Text("  decided by the checker, which follows every byte:")
-        yield from (Text(f"    {reason}") for reason in found.settled)
+        yield Text("  without the checker, which follows every byte, these would keep them apart:")
+        settled = (one.replace(_WIDENED, "with live ranges that long, ") for one in found.settled)
+        yield from (Text(f"    {reason}") for reason in settled)
     yield Text(f"  checker, with {one} and {two} at the same offset: {found.verdict.verdict}")
-    yield from findings(found.verdict, drawn=drawn)
+    yield from findings(found.verdict, drawn=drawn, width=width)
     yield from grounds_lines(grounds if found.verdict.sound else None, found.verdict.assumptions)
 
 

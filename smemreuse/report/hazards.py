@@ -305,7 +305,7 @@ def hazard_findings(linted: Linted, gate: Gate) -> Iterator[Finding]:
             hazard.kind.value,
             Level.ERROR if gate.stops(hazard) else lesser,
             kernel,
-            f"{hazard.witness}. Fix: {hazard.mend.sentence}",
+            f"{hazard.brief_witness}. Fix: {hazard.mend.sentence}",
             _place(linted.file, hazard.site),
             hazard.fingerprint(kernel),
             tuple(_related(linted.file, hazard)),

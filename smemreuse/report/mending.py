@@ -25,11 +25,22 @@ def mending_lines(mending: Mending) -> Iterator[str]:
 
 
 def _outcome(mending: Mending) -> str:
+    if mending.mends and mending.after.status is not LintStatus.CLEAN:
+        fixed, left = len(mending.mends), len(mending.unmended)
+        return f"{fixed:,} fixed, {left:,} left: lint finds it {_FOUND[mending.after.status]}"
     if mending.mends:
-        return f"fixed, and now {mending.after.status}"
+        return "fixed: lint finds it clean"
     if mending.before.status is LintStatus.CLEAN:
         return "clean: nothing to fix"
-    return f"{mending.after.status}: nothing was inserted"
+    return f"nothing inserted: lint finds it {_FOUND[mending.after.status]}"
+
+
+_FOUND = {
+    LintStatus.CLEAN: "clean",
+    LintStatus.HAZARDS: "with certain hazards",
+    LintStatus.POSSIBLE: "with possible hazards",
+    LintStatus.UNKNOWN: "not decided, as it could not follow all of it",
+}
 
 
 def mending_data(mending: Mending) -> Data:

@@ -48,8 +48,9 @@ def command_lines(words: Sequence[str], width: int) -> Iterator[str]:
             line = ""
         line = f"{line} {word}" if line else word
         while len(line) > width - len(_GOES_ON) and _may_be_cut(word):
-            yield line[: width - 1] + "\\"
-            line = line[width - 1 :]
+            end = min(width, len(line)) - 1  # a rest, after which a space goes before the next word
+            yield line[:end] + "\\"
+            line = line[end:]
     if line:
         yield line
 
@@ -95,14 +96,16 @@ def path(file: str) -> str:
 # After verbs that write files ---------------------------------------------------------------------
 
 
-def after_apply(file: str, output: str, merged: bool) -> NextStep:
-    """`merged` tells whether anything was."""
+def after_apply(file: str, output: str, merged: bool, too_large_for: str | None = None) -> NextStep:
+    """`merged` tells whether anything was; `too_large_for` is the GPU on which it does not fit."""
+    if too_large_for is not None:
+        return command("what would make it fit", "fit", path(file), "--arch", too_large_for)
     if not merged:
         return nothing("no two buffers were to be merged")
     if output == "-":
         words = command("", "apply", path(file), "-o", "-").words
-        return NextStep("audit it", (*words, "|", *command("", "check", "-").words))
-    return command("audit what was written", "check", path(output))
+        return NextStep("check it", (*words, "|", *command("", "check", "-").words))
+    return command("check what was written", "check", path(output))
 
 
 def after_page(output: str) -> NextStep:

@@ -107,11 +107,19 @@ def after_analyze(file: str, has_buffers: bool, policy: str) -> NextStep:
 
 
 def after_explain(
-    file: str, found: Sequence[tuple[Layouts, ShippedHeadroom]], options: Options
+    file: str,
+    found: Sequence[tuple[Layouts, ShippedHeadroom]],
+    options: Options,
+    *,
+    refuted: bool = False,
 ) -> NextStep:
-    """After whole kernels; `options` are those of the call that `apply` has, too."""
+    """After whole kernels; `options` are those of the call that `apply` has, too. `refuted` tells
+    that `lint` refutes what the proof of a layout assumes."""
     if not found:
         return NO_BUFFERS
+    if refuted:
+        why = "the hazard that refutes what the proof assumes, and its fix"
+        return command(why, "lint", path(file))
     for _, headroom in found:
         residents = headroom.shipped.residents
         if residents is not None and not residents.blocks:

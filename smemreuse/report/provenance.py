@@ -33,7 +33,7 @@ def notes_for_people(provenance: Provenance, compiler: str) -> tuple[str, ...]:
     """The same for people, who are told the name of the kernel's compiler."""
     origin = _ORIGINS.get(provenance.origin, "").format(compiler)
     if provenance.origin is Origin.INNER_PROVED:
-        origin = "by the live ranges of policy inner, where what they share is proved"
+        origin = "live ranges of policy inner; the checker proves what they share"
     return tuple(_notes(provenance, origin))
 
 
@@ -62,6 +62,6 @@ def _occupancy(found: Occupancy) -> str:
     blocks = counted(found.blocks, "block")
     if not found.threads_known:
         return f"at most {blocks} per SM {on}; the number of threads is not known"
-    l1 = f"{found.l1_left // 1024} KB left to L1"
+    l1 = f"which leaves {found.l1_left // 1024} KB of shared memory to L1"
     registers = f"registers ({found.registers.words})" if found.registers else "registers"
-    return f"{blocks} per SM {on}, {l1}, by shared memory, threads and {registers}"
+    return f"{blocks} per SM {on} by shared memory, threads and {registers}, {l1}"

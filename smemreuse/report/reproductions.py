@@ -50,7 +50,7 @@ _RESULTS = {
     Shown.NOT_SHOWN: "no launch failed on this GPU; the proof of lint holds all the same",
     Shown.NOT_COMPARABLE: "the reference itself gives different results on the same inputs; "
     "`--expected` says what the kernel must compute",
-    Shown.NOT_RUN: "nothing was launched",
+    Shown.NOT_RUN: "nothing was launched: it takes a GPU and the script that compiles the kernel",
 }
 """What each result means."""
 

@@ -188,17 +188,20 @@ def _totals(suite: Suite, audits_only: bool) -> str:
     processes = {one for each in suite.kernels for one in each.processes}
     without = len(suite.kernels) - len(suite.merged)
     parts = [
-        f"{counted(len(suite.kernels), 'kernel')} ({without} without shared memory), "
+        f"{counted(len(suite.kernels), 'kernel')}"
+        f"{f' ({without} without shared memory)' if without else ''}, "
         f"{counted(lowered, 'lowering')} in {counted(len(processes), 'process', 'es')}"
     ]
     if audits_only:
         parts.append(f"{suite.bytes_before:,} bytes")
     else:
-        parts.append(
-            f"{suite.bytes_before:,} bytes before, {suite.bytes_after:,} after; "
-            f"{suite.smaller} smaller, {suite.larger} larger, "
-            f"{suite.more_blocks} with more blocks per SM"
-        )
+        parts.append(f"{suite.bytes_before:,} bytes before, {suite.bytes_after:,} after")
+        changed = {
+            "smaller": suite.smaller,
+            "larger": suite.larger,
+            "with more blocks per SM": suite.more_blocks,
+        }
+        parts += filter(None, [", ".join(_nonzero(changed))])
     parts.append(f"TileLang's merge: {_counted(suite.verdicts('compiler'))}")
     if not audits_only:
         parts.append(f"smemreuse's: {_counted(suite.verdicts('ours'))}")
@@ -207,8 +210,13 @@ def _totals(suite: Suite, audits_only: bool) -> str:
         by_status = ", ".join(f"{statuses[one]} {one}" for one in LintStatus if statuses[one])
         parts.append(f"lint: {by_status}")
     left = "not judged" if audits_only else "left to TileLang's merge"
-    parts.append(f"{sum(suite.left.values())} {left}, {sum(suite.failed.values())} not compiled")
-    return "; ".join(parts)
+    troubles = {left: sum(suite.left.values()), "not compiled": sum(suite.failed.values())}
+    return "; ".join([*parts, *filter(None, [", ".join(_nonzero(troubles))])])
+
+
+def _nonzero(counts: Mapping[str, int]) -> Iterator[str]:
+    """`3 smaller` of each count that is not 0."""
+    return (f"{count:,} {what}" for what, count in counts.items() if count)
 
 
 def _counted(verdicts: Counter[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -15,8 +16,8 @@ from rich.text import Text
 from smemreuse.errors import printable
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Buffer, unique_names
-from smemreuse.ir.labels import entry_label
-from smemreuse.report.columns import NUMBER, TEXT, cells_of, percent_text, table_of
+from smemreuse.ir.labels import brief
+from smemreuse.report.columns import NUMBER, TEXT, Col, cells_of, percent_text, table_of
 from smemreuse.report.data import Subject
 from smemreuse.report.folding import hanging
 from smemreuse.report.verdicts import hoped_words
@@ -139,14 +140,58 @@ def analyze_table(
 ) -> Table:
     """The linear sequence with scope-pair offsets, touches, and gen and kill events."""
     title = f"{_kernel_name(subject)} ({subject.scope}), policy {policy}"
-    texts = ((name, TEXT) for name in ("statement", "touched", "gen", "kill"))
-    columns = cells_of(("#", NUMBER), ("offset", NUMBER), *texts, ("line", NUMBER))
+    wide = out.width >= _WIDE
+    columns = (
+        Col[_Entry]("#", NUMBER, lambda one: str(one.position)),
+        Col[_Entry]("offset", NUMBER, lambda one: one.offset, wide),
+        Col[_Entry]("statement", TEXT, lambda one: one.text),
+        Col[_Entry]("touched", TEXT, lambda one: one.touched, wide),
+        Col[_Entry]("gen", TEXT, lambda one: one.gen, wide),
+        Col[_Entry]("kill", TEXT, lambda one: one.kill, wide),
+        Col[_Entry]("buffers", TEXT, lambda one: one.buffers, not wide),
+        Col[_Entry]("line", NUMBER, lambda one: one.line),
+    )
     return table_of(out, title, _statements(subject, sequence, ranges), *columns)
+
+
+def analyze_legend(out: Console) -> Iterator[Text]:
+    """What the columns of `analyze_table` mean."""
+    yield Text("gen: live from here on; kill: the last use", style="dim")
+    if out.width >= _WIDE:
+        yield Text("offset: entries to the other end of the scope", style="dim")
+
+
+_WIDE = 120
+"""Characters from which on each event has a column of its own."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One entry of the linear sequence; `touched`, `gen` and `kill` are names of buffers."""
+
+    position: int
+    offset: str
+    text: str
+    touched: str
+    gen: str
+    kill: str
+    line: str
+
+    @property
+    def buffers(self) -> str:
+        """Each buffer, with what happens to it here, if anything."""
+        events = {"gen": self.gen.split(), "kill": self.kill.split()}
+        names = dict.fromkeys([*self.touched.split(), *self.gen.split(), *self.kill.split()])
+        told = []
+        for name in names:
+            here = [event for event, those in events.items() if name in those]
+            told.append(f"{name} ({', '.join(here)})" if here else name)
+        return ", ".join(told)
 
 
 def _statements(
     subject: Subject, sequence: Linearization, ranges: Mapping[Buffer, LiveRange]
-) -> Iterator[tuple[str, ...]]:
+) -> Iterator[_Entry]:
     names = unique_names(subject.kernel.allocations(subject.scope))
     gens, kills = defaultdict(list), defaultdict(list)
     for buffer, live in ranges.items():
@@ -156,9 +201,9 @@ def _statements(
     for position, entry in enumerate(sequence.entries):
         is_end = entry.scope_pair_offset < 0
         depth -= is_end
-        text = "  " * depth + entry_label(entry.stmt, is_end)
+        text = "  " * depth + ("end " if is_end else "") + brief(entry.stmt)
         depth += entry.scope_pair_offset > 0
         touched = " ".join(names[touch.buffer] for touch in entry.touched)
         events = (" ".join(gens[position]), " ".join(kills[position]))
         line = str(entry.stmt.line or "")
-        yield str(position), str(entry.scope_pair_offset), text, touched, *events, line
+        yield _Entry(position, str(entry.scope_pair_offset), text, touched, *events, line)

@@ -197,7 +197,7 @@ def lifetime_chart(
     for depth in range(_BANDS):
         bands = [one for one in timeline.bands if one.kind == "loop" and one.depth == depth]
         if bands:
-            _line(text, _LOOPS if depth == 0 else "", margin, _band_row(bands, axis))
+            _line(text, "" if text else _LOOPS, margin, _band_row(bands, axis))
     if timeline.marks:
         marks = [" "] * axis.columns
         for mark in timeline.marks:

@@ -15,8 +15,8 @@ from smemreuse.results.hazards import Hazard, HazardKind, Remedy, Site, place_of
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import Violation
 
-NARROWEST = 24
-"""Characters of a column, at the least."""
+NARROWEST, _LEAST = 24, 16
+"""Characters of a column beside a margin for rounds, and without one, at the least."""
 
 _FIXED = "\N{NO-BREAK SPACE}"
 _OTHERS = "all other threads"
@@ -171,7 +171,9 @@ def timeline_text(timeline: WitnessTimeline, width: int = 100) -> Iterator[str]:
     count = len(timeline.agents)
     when = max((len(each.when) for each in timeline.events), default=0)
     margin = when + 2 if when else 0
-    wide = max(NARROWEST, (width - margin) // count - 2)
+    if margin + count * (NARROWEST + 2) > width:  # then a round stands in its cell
+        margin = 0
+    wide = max(_LEAST, (width - margin + 2) // count - 2)
     yield from _row(timeline.agents, "", margin, wide)
     yield from _row(["-" * min(wide, len(one)) for one in timeline.agents], "", margin, wide)
     for event in timeline.events:
@@ -185,8 +187,9 @@ def timeline_text(timeline: WitnessTimeline, width: int = 100) -> Iterator[str]:
         cells = [""] * count
         place = f" ({event.place.replace(' ', _FIXED)})" if event.place else ""
         said = f"`{event.statement}`{place}" if event.statement else ""
-        cells[event.column] = "\n".join(filter(None, (event.text, said)))
-        yield from _row(cells, event.when, margin, wide)
+        inside = f"{event.when}: {event.text}" if event.when and not margin else event.text
+        cells[event.column] = "\n".join(filter(None, (inside, said)))
+        yield from _row(cells, event.when if margin else "", margin, wide)
 
 
 def _row(cells: Sequence[str], when: str, margin: int, wide: int) -> Iterator[str]:

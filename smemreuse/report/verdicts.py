@@ -35,20 +35,25 @@ def tally(found: Counter[K], order: Iterable[K], word: Callable[[K], Text]) -> T
 
 def hoped_words(plan: Plan, verdict: Verdict) -> str:
     """A plan that is smaller than the one that would be applied, and why it is not."""
-    why = f"it is {verdict.verdict}: {verdict.first_finding}"
-    return f"a smaller layout, of {plan.arena_bytes:,} bytes, may work, but {why}"
+    why = f"{verdict.verdict}: {verdict.first_finding}"
+    return f"a smaller layout of {plan.arena_bytes:,} bytes is {why}"
 
 
-def findings(verdict: Verdict, *, drawn: bool = False) -> Iterator[Text]:
+_INDENT = "    "
+"""Before the lines of a timeline."""
+
+
+def findings(verdict: Verdict, *, drawn: bool = False, width: int = 100) -> Iterator[Text]:
     """A line for everything that the checker found, left out, or relied on; `drawn` with the
-    timeline of each violation that an execution shows."""
+    timeline of each violation that an execution shows, in so many characters."""
     for violation in verdict.violations:
         buffers = " and ".join(violation.buffers)
         rule = f"rule {violation.rule} ({violation.rule.title})"
         yield Text(f"  {rule}, {buffers}: {violation.witness}")
         timeline = violation_timeline(violation) if drawn else None
-        for line in () if timeline is None else timeline_text(timeline):
-            yield Text(f"    {line}")
+        room = width - len(_INDENT)
+        for line in () if timeline is None else timeline_text(timeline, room):
+            yield Text(f"{_INDENT}{line}")
     for reason in verdict.uncovered:
         yield Text(f"  not covered: {reason}")
     for assumption in verdict.assumptions:

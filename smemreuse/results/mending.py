@@ -113,19 +113,19 @@ class Mended:
     @property
     def sentence(self) -> str:
         """What was put in where, and why."""
-        return f"{self._inserted} {self.place} for {hazard_sentence(self.hazard)}"
+        return f"{self._inserted} {self.place} to fix {hazard_sentence(self.hazard)}"
 
     @property
     def brief_sentence(self) -> str:
         """The same, with long indices of statements elided where their lines are known."""
         place = self.place.shortened(str(self.place))
-        return f"{self._inserted} {place} for {brief_sentence(self.hazard)}"
+        return f"{self._inserted} {place} to fix {brief_sentence(self.hazard)}"
 
     @property
     def _inserted(self) -> str:
         what = ", ".join(f"`{one}`" for one in self.edit.texts)
         side = "after" if self.edit.side == "behind" else self.edit.side
-        return f"{what} inserted {side}"
+        return f"inserted {what} {side}"
 
     @property
     def place(self) -> Site:

@@ -375,14 +375,14 @@ def test_lint_and_check_have_a_line_of_all_first(tmp_path: Path) -> None:
     checked = run("check", merged, GOOD[1])
     assert checked.stdout.startswith("1 plan in 2 files: 1 sound; nothing merged in 1 kernel\n")
     assert checked.exit_code == 1
-    assert f"nothing to audit in 1 file: {GOOD[1]}\nnext (check the layout" in checked.stdout
+    assert f"nothing to check in 1 file: {GOOD[1]}\nnext (check the layout" in checked.stdout
     allowed = run("check", merged, GOOD[1], "--allow-unproved")
     assert allowed.exit_code == 0
     assert "leaf_both" not in allowed.stdout
     nothing = run("check", *GOOD)
     first, second, *_ = nothing.stdout.splitlines()
     assert first == "0 plans in 2 files: nothing merged in 2 kernels"
-    assert second == f"nothing to audit in 2 files: {GOOD[0]}, {GOOD[1]}"
+    assert second == f"nothing to check in 2 files: {GOOD[0]}, {GOOD[1]}"
     assert nothing.exit_code == 1
     findings = run("check", merged, GOOD[1], "--only-findings").stdout
     assert findings.partition("next ")[0].count("\n") == 2

@@ -176,7 +176,7 @@ def test_the_table_begins_with_the_verdict_where_there_is_one(tmp_path: Path) ->
     assert run("check", str(merged)).stdout.startswith("sound: ")
     told = printed("check", BATCHED)
     assert told.startswith(f"{BATCHED}: batched_gemm_kernel (shared.dyn): no buffers are merged")
-    assert "there is no layout to audit (side by side they are sound) next (check the" in told
+    assert "there is no layout to check (side by side they are sound) next (check the" in told
 
 
 def test_a_plan_places_what_is_used(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_plan_with_a_symbolic_offset_is_not_checked(tmp_path: Path) -> None:
 def test_a_dump_that_is_not_merged_has_nothing_to_audit(tmp_path: Path) -> None:
     """Its verdict is true of a plan that shares nothing, and could be read as one on the kernel."""
     text = printed("check", BATCHED)
-    assert "no buffers are merged here, so there is no layout to audit (side by side" in text
+    assert "no buffers are merged here, so there is no layout to check (side by side" in text
     assert "0 buffers" not in text
     merged = tmp_path / "merged.tir"
     run("apply", *SMALLEST, BATCHED, "-o", str(merged))

@@ -171,7 +171,7 @@ def test_a_page_has_both_maps(grown: Path, tmp_path: Path) -> None:
     found = run("diff", *SMALLEST, BATCHED, grown, "--page", page)
     assert found.exit_code == 1
     text = page.read_text()
-    assert f"wrote {page}: 1 kernel, {len(text.encode()):,} bytes" in found.stderr
+    assert f"wrote {page} ({len(text.encode()):,} bytes) with 1 kernel" in found.stderr
     before, after = kernels_of(text)
     assert [one["file"] for one in (before, after)] == [str(BATCHED), str(grown)]
     assert before["tints"]["Bs"] == after["tints"]["Bs"]

@@ -312,6 +312,7 @@ def test_an_assumption_that_is_open_is_told(tmp_path: Path) -> None:
         "assumes that each access of the unmerged kernel stays within its buffer; lint refutes"
         in told
     )
+    assert f"and its fix): smemreuse lint {path}" in told
 
 
 def test_resident_blocks_count_what_ships_in_every_scope(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_the_page_is_written_once(tmp_path: Path) -> None:
     size = out.stat().st_size
     opened = f"next (look at it): python3 -m webbrowser {out}\n"
     assert (done.exit_code, done.stdout) == (0, opened)
-    assert done.stderr == f"wrote {out}: 1 kernel, {size:,} bytes\n"
+    assert done.stderr == f"wrote {out} ({size:,} bytes) with 1 kernel\n"
     again = run("report", BATCHED, "-o", out)
     assert (again.exit_code, "--force" in again.stderr) == (2, True)
     both = run("report", BATCHED, CARRIED, "-o", out, "--force")
@@ -129,7 +129,7 @@ def test_the_page_is_written_once(tmp_path: Path) -> None:
 def test_the_page_may_go_to_standard_output() -> None:
     done = run("report", BATCHED, "-o", "-")
     assert done.stdout.startswith("<!doctype html>")
-    assert done.stderr.startswith("wrote standard output: 1 kernel, ")
+    assert done.stderr.startswith("wrote standard output (")
 
 
 SYMBOLIC = """\

@@ -191,13 +191,22 @@ def test_apply_writes_a_file_and_says_what_it_did(tmp_path: Path) -> None:
     out = tmp_path / "merged.tir"
     result = run("apply", *SMALLEST, BATCHED, "-o", out, "--policy", "inner")
     assert result.exit_code == 0
-    assert result.stdout == f"next (audit what was written): smemreuse check {out}\n"
+    assert result.stdout == f"next (check what was written): smemreuse check {out}\n"
     assert result.stderr == (
-        "batched_gemm_kernel: 3 shared.dyn buffers of 65,536 bytes in an arena of 32,768 bytes\n"
+        "batched_gemm_kernel: an arena of 32,768 bytes for 3 shared.dyn buffers, of 65,536 bytes "
+        "side by side\n"
     )
     (kernel,) = run_json("compare", "--format", "json", out)["kernels"]
     assert [buffer["name"] for buffer in kernel["buffers"]] == ["buf_dyn_shmem"]
     assert kernel["total_bytes"] == 32768
+
+
+def test_apply_says_if_a_block_does_not_fit(tmp_path: Path) -> None:
+    dump, out = DUMPS / "batched_gemm.sm_90a.tir", tmp_path / "merged.tir"
+    result = run("apply", dump, "-o", out, "--objective", "none", "--arch", "sm_75")
+    assert result.exit_code == 0
+    assert result.stdout == f"next (what would make it fit): smemreuse fit {dump} --arch sm_75\n"
+    assert "takes 66,560 bytes, more than sm_75 has, which is 65,536" in result.stderr
 
 
 def test_apply_to_standard_output_writes_nothing_else_there() -> None:

@@ -54,7 +54,7 @@ def test_everything_about_a_pair() -> None:
         "gemm_kernel (shared.dyn): As and Cs may share bytes",
         "  As is live in [1, 5)",
         "  Cs is live in [6, 8)",
-        "  decided by the checker, which follows every byte:",
+        "  without the checker, which follows every byte, these would keep them apart:",
         "    rule 4: in arms",
         "  checker, with As and Cs at the same offset: sound",
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,13 @@ from smemreuse.report.next_step import (
     path,
     quoted,
 )
-from smemreuse.report.next_steps import Ran, after_advise, after_reproduce, after_run
+from smemreuse.report.next_steps import (
+    Ran,
+    after_advise,
+    after_explain,
+    after_reproduce,
+    after_run,
+)
 
 LONG = "/folder/" + "deep/" * 30 + "kernel.tir"
 
@@ -45,6 +52,14 @@ def test_a_long_command_stays_one_for_the_shell(words: tuple[str, ...], width: i
     assert tuple(done.stdout.splitlines()) == words
 
 
+@pytest.mark.parametrize("length", range(30, 90))
+def test_no_word_runs_into_the_next_at_any_length(length: int) -> None:
+    words = ("x" * length, "--objective", "bytes")
+    lines = [*command_lines(quoted("printf", r"%s\n", *words), 40)]
+    joined = "\n".join(lines).replace("\\\n", "")
+    assert tuple(shlex.split(joined)[2:]) == words
+
+
 def test_a_word_in_quotes_is_not_cut() -> None:
     word = shlex.quote("a b" * 40)
     assert [*command_lines(["check", word], 40)] == ["check \\", word]
@@ -58,6 +73,17 @@ def test_names_steer_no_terminal_and_are_no_options() -> None:
 
 def text(step: NextStep) -> str:
     return " ".join(step.lines(200))
+
+
+def test_after_an_arena_that_does_not_fit() -> None:
+    step = after_apply("a.tir", "b.tir", True, "sm_90")
+    assert text(step) == "next (what would make it fit): smemreuse fit a.tir --arch sm_90"
+
+
+def test_after_a_proof_whose_assumption_is_refuted() -> None:
+    never_looked_at: Any = object()
+    step = after_explain("a.tir", [never_looked_at], (), refuted=True)
+    assert text(step).endswith("assumes, and its fix): smemreuse lint a.tir")
 
 
 SCRIPT = Ran(("a.py", "--size", "8"), ("--objective", "bytes"))

@@ -63,8 +63,8 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
                 )
             },
             (
-                "2 blocks per SM on sm_90 (assumed), 28 KB left to L1, by shared memory, threads "
-                "and registers (129 a thread, estimated before ptxas)",
+                "2 blocks per SM on sm_90 (assumed) by shared memory, threads and registers (129 a "
+                "thread, estimated before ptxas), which leaves 28 KB of shared memory to L1",
             ),
         ),
         (
@@ -84,7 +84,8 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
             (
                 "packed by `best`, since packer 'tvm' fails here: no",
                 KEPT,
-                "1 block per SM on sm_80, 1 KB left to L1, by shared memory, threads and registers",
+                "1 block per SM on sm_80 by shared memory, threads and registers, which leaves "
+                "1 KB of shared memory to L1",
             ),
         ),
     ],
@@ -107,5 +108,5 @@ def test_people_are_told_whose_layout_it_is() -> None:
     (kept,) = told(Origin.KEPT_FROM_COMPILER)
     assert kept.startswith("unproved, as TileLang left it: ")
     (inner,) = told(Origin.INNER_PROVED)
-    assert inner.startswith("by the live ranges of policy inner")
+    assert inner.startswith("live ranges of policy inner")
     assert told(Origin.POLICY) == ()

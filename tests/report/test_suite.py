@@ -132,7 +132,7 @@ def test_hazards_have_a_column_and_lines_where_they_were_looked_for() -> None:
     heading, gemm, fine = (one for one in out.file.getvalue().splitlines() if one.count("|") > 3)
     assert [one.split()[-2] for one in (heading, gemm, fine)] == ["lint", "hazards", "clean"]
     total, *rest = (one.plain for one in suite_lines(LINTED, audits_only=False, lower_only=False))
-    assert "; lint: 1 clean, 1 hazards; " in total
+    assert "; lint: 1 clean, 1 hazards" in total
     assert rest == [
         "gemm: `sync` put in",
         "gemm: not fixed: a wait: no place",

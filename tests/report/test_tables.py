@@ -11,6 +11,7 @@ from smemreuse.report.comparison_legends import answer_lines
 from smemreuse.report.comparisons import compare_table, comparison
 from smemreuse.report.data import Subject
 from smemreuse.report.tables import (
+    analyze_legend,
     analyze_table,
     hoped_line,
     no_buffers,
@@ -72,6 +73,15 @@ def test_the_plan() -> None:
     ]
 
 
+def test_a_narrow_listing_has_one_column_of_buffers() -> None:
+    heads, *rows = cells(analyze_table(out(80), SUBJECT, "inner", SEQUENCE, SHARED.live))
+    assert heads == ["#", "statement", "buffers", "line"]
+    told = {row[2] for row in rows}
+    assert {"As (gen)", "As (kill), Bs (kill)"} <= told
+    assert "offset" not in "".join(line.plain for line in analyze_legend(out(80)))
+    assert "offset" in "".join(line.plain for line in analyze_legend(out(160)))
+
+
 def test_rows_go_by_offset() -> None:
     made = plan("outer", {A: 16 * KB, B: 0}, dict.fromkeys((A, B), (0, 2)))
     assert [row[0] for row in cells(plan_table(out(), SUBJECT, made))[1:]] == ["Bs", "As"]
@@ -122,8 +132,8 @@ def test_what_is_kept_is_marked_and_the_limit_is_told() -> None:
 def test_a_smaller_plan_is_told_with_what_keeps_it_from_being_proved() -> None:
     line = hoped_line(SUBJECT, SHARED, Verdict(UNPROVED, uncovered=("nobody knows the phase",)))
     assert line.plain == (
-        "made.tir: gemm_kernel (shared.dyn): a smaller layout, of 32,768 bytes, may work, "
-        "but it is unproved: nobody knows the phase"
+        "made.tir: gemm_kernel (shared.dyn): a smaller layout of 32,768 bytes is "
+        "unproved: nobody knows the phase"
     )
 
 

@@ -10,6 +10,7 @@ from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
 from smemreuse.report.timeline import (
     EventKind,
+    TimelineEvent,
     WitnessTimeline,
     timeline_of,
     timeline_text,
@@ -73,13 +74,27 @@ def test_a_late_warp_comes_behind_what_ends_its_phase() -> None:
 
 
 @pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
-@pytest.mark.parametrize("width", [60, 100])
+@pytest.mark.parametrize("width", [56, 76, 100])
 def test_every_fixture_is_drawn_within_the_width(path: Path, width: int) -> None:
     for hazard in hazards(path.stem):
         lines = [*timeline_text(timeline_of(hazard), width)]
         assert max(map(len, lines)) <= width
         assert hazard.site.line is not None
         assert any(f"line {hazard.site.line}" in line for line in lines)
+
+
+def test_three_agents_have_room_in_a_terminal() -> None:
+    """Where a margin for rounds leaves too little, they stand in the cells."""
+    agents = ("TMA load of thread 0", "threads 128-383", "wgmma of threads 128-383")
+    events = tuple(
+        TimelineEvent(EventKind.DOES, "reads byte 0 of K_shared", at, f"k_base - begin = {at}")
+        for at in range(3)
+    )
+    drawn = WitnessTimeline(agents, events)
+    narrow, wide = ([*timeline_text(drawn, width)] for width in (76, 120))
+    assert max(map(len, narrow)) <= 76
+    assert "k_base - begin = 1: reads" not in "\n".join(wide)
+    assert any(line.strip().startswith("k_base - begin = 1:") for line in narrow)
 
 
 def test_every_kind_of_hazard_has_an_outcome() -> None:

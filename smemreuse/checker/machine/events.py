@@ -20,7 +20,7 @@ from smemreuse.checker.traced import TracedAccess
 from smemreuse.checker.values.evaluation import Slot
 from smemreuse.ir.expr import Expr, Var
 from smemreuse.ir.kernel import Buffer, If, Stmt
-from smemreuse.ir.labels import label
+from smemreuse.ir.labels import brief, label
 from smemreuse.ir.source import place_words, source_of
 from smemreuse.results.rules import Rule
 from smemreuse.semantics.accesses import MemoryAccess
@@ -43,8 +43,8 @@ class AccessEvent:
     ids: np.ndarray | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        text = label(self.stmt)
-        text = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
+        # Who has the line looks there; without it the statement itself has to tell.
+        text = brief(self.stmt) if self.stmt.line else label(self.stmt, MAX_TEXT)
         line = place_words(self.stmt.line, source_of(self.stmt))
         at = ", ".join(f"{name} = {value}" for name, value in self.loops)
         return f"`{text}`{line}" + (f" at {at}" if at else "")

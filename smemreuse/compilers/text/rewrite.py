@@ -64,9 +64,9 @@ def merge_text(dump: Dump, planner: Planner) -> MergedText:
                 except PlanError as error:
                     raise error.located(line=plan.buffers[0].line) from None
                 summary.append(
-                    f"{function.name}: {len(plan.buffers)} {scope} buffers of "
-                    f"{plan.total_bytes:,} bytes in an arena of {plan.arena_text} bytes"
-                    + (f", {added} barrier{'s' * (added > 1)} put in" if added else "")
+                    f"{function.name}: an arena of {plan.arena_text} bytes for {len(plan.buffers)} "
+                    f"{scope} buffers, of {plan.total_bytes:,} bytes side by side"
+                    + (f"; {added} barrier{'s' * (added > 1)} inserted" if added else "")
                 )
     return MergedText(editor.result(), tuple(summary))
 

@@ -217,7 +217,7 @@ def test_report_has_the_plan_that_was_applied(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "batched_gemm_kernel" in done.stdout
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert f"wrote {tmp_path / 'r.html'}: 1 kernel, " in done.stderr
+    assert f"wrote {tmp_path / 'r.html'} (" in done.stderr
     (row,), (view,) = rows_of(page), kernels_of(page)
     assert (row["compared_with"], row["before"], row["after"]) == ("TileLang's own", 65_536, 32_768)
     assert view["listing"]["kind"] == "steps", "there is no dump"

@@ -7,7 +7,7 @@ function aboveText(arena, bound) {
   if (!bound) return "-";
   if (arena === bound) return "0 %";
   const above = (100 * (arena - bound)) / bound;
-  return `+${above >= 0.05 ? above.toFixed(1) : Number(above.toPrecision(1))} %`;
+  return `+${above >= 0.05 ? above.toFixed(1) : above.toFixed(3)} %`;
 }
 
 /** An element with text, never markup: names come from a dump. */
