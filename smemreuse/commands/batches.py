@@ -100,7 +100,7 @@ _ONLY_FINDINGS = click.option(
 _NO_CACHE = click.option(
     "--no-cache",
     is_flag=True,
-    help="Work out each dump anew, and keep no results. By default results are kept in "
+    help="Compute each dump anew, and store no results. By default smemreuse stores them in "
     "SMEMREUSE_CACHE_DIR or the user's cache folder.",
 )
 _FORMAT = click.option(

@@ -89,7 +89,7 @@ FEW = 4
 @click.option(
     "--show",
     metavar="FINDING",
-    help="Draw the timeline of one finding, named as in brackets behind it: its agents side by "
+    help="Draw the timeline of one finding, named as in its brackets: its agents side by "
     "side, and what is missing between their accesses.",
 )
 @target_options("Where --fix writes to; `-` for standard output.")

@@ -118,16 +118,17 @@ class Wanted:
 @click.option(
     "--policy",
     type=click.Choice([*POLICIES]),
-    help="Not the hazards of kernels themselves, but what refutes the plans of this policy, which "
-    "are applied unchecked: the merged kernel is held against one in which nothing shares bytes.",
+    help="Show what refutes the plans of this policy, and not the hazards of kernels themselves: "
+    "reproduce applies the plans unchecked, and compares the merged kernel with one in which "
+    "nothing shares bytes.",
 )
 @click.option(
     "--expected",
     metavar="PY",
     type=click.Path(),
     help="A Python file with a function `expected` of a launch's arguments, which puts into the "
-    "tensors what the kernel must: results are held against that, with a tolerance of 2 %, and not "
-    "against the fixed kernel. PyTorch is all that it may import, inside the function.",
+    "tensors what the kernel must compute: reproduce compares results with that, with a tolerance "
+    "of 2 %, and not with the fixed kernel. It may import PyTorch alone, inside the function.",
 )
 @click.option("--lower-only", is_flag=True, help="Write the files, and launch nothing.")
 @click.option(
@@ -150,15 +151,15 @@ def reproduce(
 ) -> None:
     """Make lint's findings show on a GPU, and write a report on each.
 
-    FILE is a TileLang script, which runs as `python FILE ARGS` does, or a dump, which is never
-    executed. Options of the script that reproduce has itself stand behind `--`. Of each kernel that
-    the script compiles, each certain finding is made to show: the threads that its witness names
-    are made late at the statement of the witness, by lines put into the kernel's own CUDA, and
-    nothing else changes. The kernel is launched so, as it is, and with its fixes, on the same
-    random inputs, each in a process of its own.
+    FILE is a TileLang script, which runs as `python FILE ARGS` does, or a dump, which reproduce
+    never executes. Options of the script that reproduce has itself come after `--`. For each
+    certain finding in the kernels that the script compiles, reproduce delays the threads of the
+    witness at the statement of the witness, by lines in the kernel's own CUDA, and changes nothing
+    else. It launches the kernel unchanged, delayed, and with its fixes, on the same random inputs,
+    each in a process of its own.
 
     DIR gets for each finding a report in Markdown and a Python file that needs TileLang and PyTorch
-    alone, and reproduce.json. Without a GPU, and of a dump, the reports say `not run`. A certain
+    alone, and reproduce.json. Without a GPU, and for a dump, the reports say `not run`. A certain
     finding gives exit code 1, as with lint.
     """
     check_script(file)

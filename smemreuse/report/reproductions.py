@@ -152,7 +152,7 @@ def heading(one: Reproduction) -> str:
         f"{one.hazard.kind.sentence}: {', '.join(one.hazard.buffers) or 'a barrier'} in "
         f"{one.kernel} [{one.finding}].",
         _sentence(one.hazard.witness),
-        f"To make it show: {one.attempt}. Held against: {one.reference}. It needs TileLang "
+        f"To make it show: {one.attempt}. Compared with: {one.reference}. It needs TileLang "
         f"{one.environment.get('tilelang', '')} and PyTorch; run it without arguments.",
     ]
     text = "\n\n".join(textwrap.fill(each, _WIDTH) for each in paragraphs)
@@ -203,8 +203,8 @@ def _shown(one: Reproduction) -> Iterator[str]:
         yield "character:\n"
         yield f"```diff\n{one.delay_diff}\n```\n"
     if one.outcomes:
-        yield f"Each launch has fresh random inputs, and is held against `{one.reference}` on the"
-        yield "same inputs, bit by bit:\n"
+        yield f"Each launch has fresh random inputs; its output is compared with `{one.reference}`,"
+        yield "on the same inputs, bit by bit:\n"
         yield "| variant | launches | that differ | not the same twice | |"
         yield "|---|---|---|---|---|"
         for name, each in one.outcomes.items():

@@ -37,7 +37,7 @@ _OUTCOMES = {
     HazardKind.BARRIER_DEADLOCK: "the kernel hangs",
     HazardKind.MISSED_PHASE: "a warp of the left column that comes later sees the parity of "
     "another phase, and may wait for ever",
-    HazardKind.OUT_OF_BOUNDS: "what lies behind the buffer is read or overwritten",
+    HazardKind.OUT_OF_BOUNDS: "the access reads or overwrites what lies after the buffer",
 }
 
 
@@ -134,7 +134,7 @@ def violation_timeline(violation: Violation) -> WitnessTimeline | None:
     )
     names = " and ".join(violation.buffers)
     lacks = _LACKED.get(violation.rule)
-    apart = f"{names} must be kept apart: the plan has them in the same bytes"
+    apart = f"{names} must not share bytes, but do in this plan"
     text = f"{lacks}, or {apart}" if lacks else apart
     missing = TimelineEvent(EventKind.MISSING, f"{text} (rule {violation.rule})")
     outcome = TimelineEvent(EventKind.OUTCOME, _BREAKS[violation.rule])

@@ -55,7 +55,7 @@ def test_an_unsound_plan_is_a_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("dump", "agents", "lacks"),
     [
-        ("while_table.sm_80", ("threads 0-127", "thread 127"), "table and scratch must be kept"),
+        ("while_table.sm_80", ("threads 0-127", "thread 127"), "table and scratch must not share"),
         ("tma_store_in_flight.sm_90a", ("TMA store of thread 0", "thread 32"), "a wait is missing"),
         ("divergent_arms.sm_80", ("thread 0", "thread 64"), "a barrier is missing, or right and"),
     ],

@@ -38,7 +38,7 @@ def test_two_that_must_not_and_why() -> None:
 
 def test_what_forbids_sharing_is_drawn() -> None:
     drawn = run("explain", dump("while_table.sm_80"), "scratch", "table", "--show").stdout
-    assert "  x  table and scratch must be kept apart" in drawn
+    assert "  x  table and scratch must not share bytes" in drawn
     assert "writes byte 0 of scratch" in drawn
     refused = run("explain", dump("while_table.sm_80"), "--show")
     assert refused.exit_code == 2

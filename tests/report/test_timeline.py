@@ -120,7 +120,7 @@ def test_of_a_plan_a_value_is_written_then_overwritten_then_read() -> None:
     assert [one.column for one in timeline.events] == [0, 0, None, 1, None]
     assert timeline.events[1].when == "k = 1"
     assert timeline.events[2].text == (
-        "As and Bs must be kept apart: the plan has them in the same bytes (rule 2)"
+        "As and Bs must not share bytes, but do in this plan (rule 2)"
     )
     assert timeline.events[4].text == "what is read is what the other buffer has there"
 
@@ -133,7 +133,7 @@ def test_two_accesses_stand_in_columns_of_their_own(rule: Rule, lacks: str) -> N
     timeline = violation_timeline(broken(rule, WRITES, OVER))
     assert timeline is not None
     assert [one.column for one in timeline.events] == [0, None, 1, None]
-    assert timeline.events[1].text.startswith(f"{lacks} is missing, or As and Bs must be kept")
+    assert timeline.events[1].text.startswith(f"{lacks} is missing, or As and Bs must not")
 
 
 def test_what_no_execution_shows_has_no_timeline() -> None:
