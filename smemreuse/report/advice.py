@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -122,10 +122,23 @@ def advice_lines(out: Console, advice: Advice, top: int) -> list[RenderableType]
     """What is printed for people."""
     shown = fitting(advice, top)
     head: list[RenderableType] = [Text(advice.problem), Text(card_line(advice))]
+    first = "try first: " if advice.best is not None else ""
+    head.append(Text(f"{first}{verdict(advice)}", style="bold"))
     if shown:
         head.append(advice_table(out, shown, advice))
-    tail = [verdict(advice), refusals(advice), *advice.notes, label(advice)]
-    return [*head, *map(Text, tail)]
+        head += [Text(line, style="dim") for line in legend(advice)]
+    return [*head, *map(Text, (refusals(advice), *advice.notes, label(advice)))]
+
+
+def legend(advice: Advice) -> Iterator[str]:
+    """What the columns mean, and the base of each percentage."""
+    levels = " / ".join(one.name for one in advice.levels)
+    yield f"flops/byte: for each byte of {levels}; below its ridge, a level bounds the speed"
+    yield "stages needed: to hide the latency of DRAM; waves: blocks over those resident at once"
+    yield (
+        "at least: the shortest time by the roofline; of peak: the flops of that time in % of "
+        f"{rate_text(advice.peak)}; DRAM: in % of that time"
+    )
 
 
 def fitting(advice: Advice, top: int) -> list[Estimate]:

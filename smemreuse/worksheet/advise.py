@@ -67,6 +67,4 @@ def _rank(judged: tuple[TileWork, Estimate]) -> tuple[object, ...]:
 def _of_the_card(card: Card) -> tuple[str, ...]:
     if not card.assumed:
         return ()
-    return (
-        f"of the {card.name}, {', '.join(card.assumed)} are assumed, since they are not published",
-    )
+    return (f"assumed for the {card.name}, as not published: {', '.join(card.assumed)}",)

@@ -106,5 +106,8 @@ def test_a_type_that_is_not_known() -> None:
 
 def test_what_is_assumed_of_a_card_is_told() -> None:
     notes = advise(GEMM, card("gb10"), "float16").notes
-    assert "of the GB10 (DGX Spark), tensor, l2, dram_latency, l2_latency are assumed" in notes[-1]
+    assert (
+        "for the GB10 (DGX Spark), as not published: tensor, l2, dram_latency, l2_latency"
+        in notes[-1]
+    )
     assert advise(GEMM, card("a100"), "float16").notes == ("mma instructions, as sm_80 has them",)
