@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 from smemreuse.report.data import Data, site_data
 from smemreuse.report.hazards import hazard_data
-from smemreuse.results.hazards import LintStatus, Site
+from smemreuse.results.hazards import Hazard, LintStatus, Site
 from smemreuse.results.mending import Mended, Mending
 from smemreuse.results.serialized import picked
 
 
 def mending_lines(mending: Mending) -> Iterator[str]:
     """What was put in, what could not be mended, and what lint finds then."""
-    name = mending.kernel
+    name, before = mending.kernel, list[Hazard]()
     for one in mending.mends:
-        yield f"{name}: {one.brief_sentence}"
+        yield f"{name}: {one.brief_repetition if one.hazard in before else one.brief_sentence}"
+        before.append(one.hazard)
     for left in mending.unmended:
         site = left.hazard.site
         yield f"{name}: not fixed: {left.hazard.kind} at {site.shortened(str(site))}: {left.why}"

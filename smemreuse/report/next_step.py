@@ -42,12 +42,14 @@ def command_lines(words: Sequence[str], width: int) -> Iterator[str]:
     column of the next line the two halves of one word, such as a path that is longer than a line.
     """
     line = ""
-    for word in _with_values(words, width):
+    together = [*_with_values(words, width)]
+    for number, word in enumerate(together, 1):
+        room = width - (len(_GOES_ON) if number < len(together) else 0)
         if line and len(line) + 1 + len(word) + len(_GOES_ON) > width:
             yield line + _GOES_ON
             line = ""
         line = f"{line} {word}" if line else word
-        while len(line) > width - len(_GOES_ON) and _may_be_cut(word):
+        while len(line) > room and _may_be_cut(word):
             end = min(width, len(line)) - 1  # a rest, after which a space goes before the next word
             yield line[:end] + "\\"
             line = line[end:]

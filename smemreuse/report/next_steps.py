@@ -84,6 +84,10 @@ def after_plan(made: Sequence[tuple[str, Plan]], options: Options) -> NextStep:
     """`made` are the plans by file; `options` those with which they were made."""
     if not made:
         return NO_BUFFERS
+    for file, plan in made:
+        occupancy = plan.provenance.occupancy
+        if occupancy is not None and not occupancy.fits:
+            return command("what would make it fit", "fit", path(file), "--arch", occupancy.arch)
     file, plan = made[0]
     if not any(one.sharing_pairs() for _, one in made):
         return nothing("no two buffers can share bytes" if plan.proved else NOTHING_SHARED)

@@ -122,6 +122,12 @@ class Mended:
         return f"{self._inserted} {place} to fix {brief_sentence(self.hazard)}"
 
     @property
+    def brief_repetition(self) -> str:
+        """What was put in where for a hazard that another sentence has in full."""
+        place = self.place.shortened(str(self.place))
+        return f"{self._inserted} {place} to fix the same {self.hazard.kind}"
+
+    @property
     def _inserted(self) -> str:
         what = ", ".join(f"`{one}`" for one in self.edit.texts)
         side = "after" if self.edit.side == "behind" else self.edit.side

@@ -36,6 +36,11 @@ def test_what_was_put_in_where_and_why() -> None:
     ]
 
 
+def test_a_hazard_with_several_fixes_is_explained_once() -> None:
+    _, second, _ = mending_lines(Mending(BEFORE, AFTER, (MENDED, MENDED)))
+    assert second == "kernel: inserted `meet()` before `anchor()` (line 6) to fix the same race"
+
+
 def test_what_the_compiler_put_in_is_called_so() -> None:
     theirs = replace(MENDED, hazard=replace(HAZARD, origin=type(HAZARD.origin).COMPILER))
     first, _ = mending_lines(Mending(BEFORE, AFTER, (theirs,)))

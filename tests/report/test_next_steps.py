@@ -143,3 +143,7 @@ def test_after_advice() -> None:
     assert "advise --gemm 64 64 64 -o roofline.html" in text(after_advise(words, None, fits=True))
     assert "webbrowser" in text(after_advise(words, "a.html", fits=True))
     assert "no candidate fits" in text(after_advise(words, None, fits=False))
+
+
+def test_the_last_word_has_the_whole_width() -> None:
+    assert [*command_lines(["check", "x" * 40], 40)] == ["check \\", "x" * 40]
