@@ -20,7 +20,9 @@ WAITS = {
 
 def _at(site: Site) -> str:
     source = place_words(None, site.source)
-    return (f"line {site.line}" if site.line else f"`{site.statement}`") + source
+    # Who has the line of the script looks there.
+    statement = site.brief if site.source is not None and site.brief else site.statement
+    return (f"line {site.line}" if site.line else f"`{statement}`") + source
 
 
 def _span(ids: np.ndarray) -> tuple[int, int] | None:

@@ -56,7 +56,8 @@ _RESULTS = {
 
 
 def reproduction_table(out: Console, found: Sequence[Reproduction]) -> Table:
-    """A line for each finding, with a column for each variant that was launched."""
+    """A line for each finding, with a column for each variant that was launched. The kernel is in
+    the sentences below, too."""
     variants = [name for name in _VARIANTS if any(name in one.outcomes for one in found)]
     several = len({one.kernel for one in found}) > 1
     title = f"certain findings of {found[0].kernel}" if not several else "certain findings"
@@ -65,12 +66,18 @@ def reproduction_table(out: Console, found: Sequence[Reproduction]) -> Table:
         title + ("; wrong launches / all launches of each variant" if variants else ""),
         found,
         Col("finding", WORD, lambda one: one.finding),
-        Col("kernel", NAME, lambda one: one.kernel, several),
+        Col("kernel", NAME, lambda one: one.kernel, several and out.width >= _WIDTH),
         Col("hazard", WORD, lambda one: str(one.hazard.kind)),
-        Col("line", NUMBER, lambda one: str(one.hazard.site.line or "")),
+        Col("line", WORD, _line),
         *(Col(name, NUMBER, partial(_cell, variant=name)) for name in variants),
         Col("result", TEXT, lambda one: str(one.shown)),
     )
+
+
+def _line(one: Reproduction) -> str:
+    """The line of the script, else that of the dump."""
+    site = one.hazard.site
+    return str(site.source or site.line or "-")
 
 
 def _cell(one: Reproduction, *, variant: str) -> str:
