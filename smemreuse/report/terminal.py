@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import string
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -71,7 +72,7 @@ class Scale:
         return (
             f"a row: {row}"
             if self.exact
-            else f"a row: about {row}, of several buffers the smallest"
+            else f"a row: about {row}, of several buffers the smallest, or in turns"
         )
 
 
@@ -120,13 +121,28 @@ def memory_map(
 
 
 def _drawn(plan: Plan, timeline: Timeline, width: int, scale: Scale) -> list[list[Buffer | None]]:
-    """The buffer in each cell of a map, rows from the lowest bytes up: of several the smallest."""
+    """The buffer in each cell of a map, rows from the lowest bytes up: of several in one cell the
+    smallest, and of one that would have no cell then every other one, as far as others keep one."""
     spans, axis = timeline.spans(plan), _Axis(timeline.length, width - scale.margin - 2)
     cells: list[list[Buffer | None]] = [[None] * axis.columns for _ in range(scale.rows)]
-    for buffer, offset in sorted(plan.offsets.items(), key=lambda one: -(one[0].size or 0)):
-        for row in _rows(offset, offset + (buffer.size or 0), scale.top, scale.rows):
-            for column in axis.span(*spans[buffer]):
+    places = {
+        buffer: [
+            (row, column)
+            for row in _rows(offset, offset + (buffer.size or 0), scale.top, scale.rows)
+            for column in axis.span(*spans[buffer])
+        ]
+        for buffer, offset in sorted(plan.offsets.items(), key=lambda one: -(one[0].size or 0))
+    }
+    for buffer, own in places.items():
+        for row, column in own:
+            cells[row][column] = buffer
+    seen = Counter(buffer for line in cells for buffer in line)
+    for buffer, own in places.items():
+        for row, column in own[::2] if not seen[buffer] else ():
+            there = cells[row][column]
+            if seen[there] > 1:
                 cells[row][column] = buffer
+                seen.update({there: -1, buffer: 1})
     return cells
 
 

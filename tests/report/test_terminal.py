@@ -81,23 +81,26 @@ def test_rows_are_rounded_where_there_would_be_too_many() -> None:
     scale = Scale.of([stacked([512, 512, 16])])
     assert (scale.rows, scale.exact, str(scale)) == (
         *(8, False),
-        "a row: about 130 bytes, of several buffers the smallest",
+        "a row: about 130 bytes, of several buffers the smallest, or in turns",
     )
 
 
-def test_a_small_buffer_is_seen_and_what_it_covers_is_named() -> None:
-    """The 16 bytes of the first one and the 64 of the second are in one row of 512."""
+def test_small_buffers_of_one_row_take_turns_and_what_has_no_cell_is_named() -> None:
+    """The 16 bytes of the first one and the 64 of the second are in one row of 1,034."""
     tiny, small, large = buffer("tiny", 16), buffer("small", 64), buffer("large", 8 * KB)
     offsets = {tiny: 0, small: 16, large: 80}
-    made = plan("dataflow", offsets, {tiny: (1, 5), small: (1, 5), large: (1, 5)})
     timeline = replace(TIMELINE, names={one: one.name for one in offsets})
-    console = out(60)
-    console.print(drawn_plan(console, made, timeline))
-    text = printed(console)
-    rows = [line for line in text.splitlines() if line.endswith("|") and "AAAA" in line]
-    assert len(rows) == 1, "the smallest is drawn where several share a row"
-    assert "A tiny 16  B small 64  C large 8,192" in text
-    assert "too small for the map: small at 16" in text
+
+    def drawn(span: tuple[int, int]) -> str:
+        made = plan("dataflow", offsets, {tiny: span, small: span, large: (1, 5)})
+        console = out(60)
+        console.print(drawn_plan(console, made, timeline))
+        return printed(console)
+
+    assert "|.BABA....|" in drawn((1, 5))
+    assert "A tiny 16  B small 64  C large 8,192" in drawn((1, 5))
+    assert "too small" not in drawn((1, 5))
+    assert "too small for the map: small at 16" in drawn((1, 2))
     assert covered(APART, TIMELINE, 60, Scale.of([APART])) == []
 
 
