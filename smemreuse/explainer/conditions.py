@@ -21,7 +21,7 @@ _REMEDY: Mapping[Rule, str] = {
     Rule.LOOP_CARRIED: "if each iteration wrote what it reads",
     Rule.WHILE_LOOP: "if each iteration wrote what it reads",
     Rule.DIVERGENT_ARMS: "if a barrier of all threads, or mbarriers, ordered {one} and {two}",
-    Rule.IN_FLIGHT: "if that access were waited for before {one} and {two} meet",
+    Rule.IN_FLIGHT: "if the kernel waited for that access before {one} and {two} share bytes",
     Rule.BARRIER: "if {one} and {two} were used where all threads can meet at a barrier",
     Rule.CLUSTER: "if a barrier of the cluster stood between {one} and {two}",
     Rule.PROXY: "if a proxy fence stood between {one} and {two}",

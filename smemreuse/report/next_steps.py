@@ -210,9 +210,14 @@ def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None) -> NextSt
 
 def after_shown(file: str, hazards: Sequence[Hazard]) -> NextStep:
     """After the timeline of one finding."""
-    if any(map(_can_be_inserted, hazards)):
-        return command("apply the fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
-    return command("make it show on a GPU", "reproduce", path(file), "-o", "findings")
+    insertable = [one for one in hazards if one.mend.remedy in _INSERTED]
+    if insertable:
+        sure = any(one.certain for one in insertable)
+        why = "apply the fixes" if sure else "apply the fixes, unless inputs rule the hazard out"
+        return command(why, "lint", path(file), "--fix", "-o", "fixed.tir")
+    if any(one.certain for one in hazards):
+        return command("a report on it", "reproduce", path(file), "-o", "findings")
+    return command("all hazards and their fixes", "lint", path(file))
 
 
 def _can_be_inserted(hazard: Hazard) -> bool:

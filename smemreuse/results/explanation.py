@@ -109,7 +109,7 @@ class Explanation:
         if self.may_share:
             return ""
         if not self.causes:
-            return f"the byte trace: {self.verdict.verdict}"
+            return f"the checker: {self.verdict.verdict}"
         return self.causes[0].short
 
 

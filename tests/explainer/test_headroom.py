@@ -95,7 +95,7 @@ def test_a_live_range_that_ends_sooner() -> None:
             ("ring", "scratch"),
             "if each iteration wrote what it reads: rule 2",
         ),
-        ("cp_async_past_loop.sm_80", ("stage", "scratch"), "if that access were waited for"),
+        ("cp_async_past_loop.sm_80", ("stage", "scratch"), "if the kernel waited for that access"),
         ("divergent_arms.sm_80", ("left", "right"), "if a barrier of all threads, or mbarriers"),
         ("step_branches_unsynced.sm_80", ("left", "right"), "if a barrier of all threads stood"),
     ],

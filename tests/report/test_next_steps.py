@@ -24,7 +24,9 @@ from smemreuse.report.next_steps import (
     after_explain,
     after_reproduce,
     after_run,
+    after_shown,
 )
+from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy, Site
 
 LONG = "/folder/" + "deep/" * 30 + "kernel.tir"
 
@@ -78,6 +80,26 @@ def text(step: NextStep) -> str:
 def test_after_an_arena_that_does_not_fit() -> None:
     step = after_apply("a.tir", "b.tir", True, "sm_90")
     assert text(step) == "next (what would make it fit): smemreuse fit a.tir --arch sm_90"
+
+
+@pytest.mark.parametrize(
+    ("remedy", "certain", "words"),
+    [
+        (Remedy.BARRIER, True, "next (apply the fixes): smemreuse lint a.tir --fix -o fixed.tir"),
+        (
+            Remedy.BARRIER,
+            False,
+            "next (apply the fixes, unless inputs rule the hazard out): smemreuse lint a.tir --fix "
+            "-o fixed.tir",
+        ),
+        (Remedy.CODE, True, "next (a report on it): smemreuse reproduce a.tir -o findings"),
+        (Remedy.CODE, False, "next (all hazards and their fixes): smemreuse lint a.tir"),
+    ],
+)
+def test_after_the_timeline_of_a_finding(remedy: Remedy, certain: bool, words: str) -> None:
+    mend = Mend(remedy, "Meet.")
+    hazard = Hazard(HazardKind.RACE, certain, Site("x = 1"), ("As",), "too early", mend)
+    assert text(after_shown("a.tir", [hazard])) == words
 
 
 def test_after_a_proof_whose_assumption_is_refuted() -> None:

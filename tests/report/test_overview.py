@@ -162,7 +162,7 @@ def test_why_a_pair_does_not_share() -> None:
 
     refused = pair(explanation(A, C, verdict=OVERWRITTEN))
     assert (refused["may_share"], refused["words"]) == (False, "must not share")
-    assert refused["forbidden_by"] == "the byte trace: unsound"
+    assert refused["forbidden_by"] == "the checker: unsound"
     assert refused["witnesses"] == ["rule 2: `Cs[0] = acc[0]` overwrote it"]
     assert refused["verdict"] == "unsound"
 

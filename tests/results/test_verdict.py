@@ -56,8 +56,8 @@ def test_the_first_thing_that_speaks_against_it() -> None:
     ("causes", "verdict", "sharing", "forbidden_by"),
     [
         ((), SOUND, Sharing.MAY, ""),
-        ((), UNPROVED, Sharing.NOT_PROVED, "the byte trace: unproved"),
-        ((), UNSOUND, Sharing.MUST_NOT, "the byte trace: unsound"),
+        ((), UNPROVED, Sharing.NOT_PROVED, "the checker: unproved"),
+        ((), UNSOUND, Sharing.MUST_NOT, "the checker: unsound"),
         ((CARRIED,), SOUND, Sharing.NOT_PROVED, "rule 2: loop-carried"),
         ((CARRIED,), UNSOUND, Sharing.MUST_NOT, "rule 2: loop-carried"),
         ((CARRIED, NO_BARRIER), SOUND, Sharing.MUST_NOT, "rule 2: loop-carried"),

@@ -35,7 +35,7 @@ function sharingOf(view, policy, name, useLine) {
     list.append(term);
     if (!pair.may_share) items([...pair.reasons, ...pair.witnesses]);
     if (pair.may_share && pair.outer) item("dd", `outer keeps them apart: ${pair.outer}`);
-    items(pair.settled.map((reason) => `settled by the byte trace: ${reason}`));
+    items(pair.settled.map((reason) => `settled by the checker: ${reason}`));
   }
   if (!list.children.length) item("dd", "There is no other buffer in use.");
   return [element("h3", `Who could share with ${name}?`), list];
