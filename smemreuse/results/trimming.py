@@ -23,11 +23,11 @@ class Trimming:
     def sentences(self) -> tuple[str, ...]:
         """What was taken out, each with its place; or why nothing was."""
         if self.why:
-            return (f"{self.kernel}: nothing is taken out: {self.why}",)
+            return (f"{self.kernel}: trimming removes nothing: {self.why}",)
         if not self.removals:
             return (f"{self.kernel}: each of its {self.tried} barriers and fences is needed",)
         return tuple(
-            f"{self.kernel}: `{label(one.anchor)}` is taken out"
+            f"{self.kernel}: removed `{label(one.anchor)}`"
             f"{place_words(one.anchor.line, source_of(one.anchor))}"
             for one in self.removals
         )

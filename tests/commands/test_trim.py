@@ -27,9 +27,9 @@ def test_barriers_that_nobody_needs_go_and_are_told(tmp_path: Path) -> None:
     run("apply", TURNS, "-o", plain)
     result = run("apply", TURNS, "--trim", "-o", path)
     assert result.exit_code == 0
-    assert "main: `tvm_storage_sync('shared.dyn')` is taken out (line 24)" in result.stderr
+    assert "main: removed `tvm_storage_sync('shared.dyn')` (line 24)" in result.stderr
     texts = [one.read_text().count(BARRIER) for one in (plain, path)]
-    assert texts[0] - texts[1] == result.stderr.count("is taken out") == 5
+    assert texts[0] - texts[1] == result.stderr.count("removed `") == 5
     for kernel in read_dump(path).kernels:
         report = lint(kernel, BarrierStage.PRESENT)
         assert (report.clean, report.assumptions) == (True, ())
@@ -49,7 +49,7 @@ def test_a_merged_dump_is_trimmed_where_its_layout_holds(tmp_path: Path) -> None
     plain, path = tmp_path / "plain.tir", tmp_path / "trimmed.tir"
     run("apply", TURNS, "-o", plain)
     result = run("apply", plain, "--trim", "-o", path)
-    assert result.stderr.count("is taken out") == 5
+    assert result.stderr.count("removed `") == 5
     assert run("check", path).stdout.count("\nsound: ") == 2
     assert "clean" in run("lint", path, "--barriers", "present").stdout
 
@@ -62,7 +62,7 @@ def test_a_merged_dump_whose_layout_is_not_sound_keeps_all(tmp_path: Path) -> No
     merged.write_text(text.replace("buf_dyn_shmem[4096]", "buf_dyn_shmem[0]"))
     assert merged.read_text() != text
     result = run("apply", merged, "--trim", "-o", path)
-    assert "main: nothing is taken out: " + MERGED in result.stderr
+    assert "main: trimming removes nothing: " + MERGED in result.stderr
     assert path.read_text() == merged.read_text()
 
 
@@ -78,7 +78,7 @@ def test_nothing_is_taken_out_unasked(tmp_path: Path) -> None:
         (NEEDED, "main: each of its 4 barriers and fences is needed"),
         (
             DUMPS / "gemm.sm_80.tir",
-            "gemm_kernel: nothing is taken out: a later pass inserts its barriers",
+            "gemm_kernel: trimming removes nothing: a later pass inserts its barriers",
         ),
     ],
 )

@@ -48,7 +48,8 @@ def test_a_barrier_between_rounds_stays() -> None:
 
 def test_what_is_taken_out_is_told_with_its_place() -> None:
     (sentence,) = trimmed(USE_A + SYNC + PAD).sentences
-    assert "is taken out (line" in sentence
+    assert ": removed `" in sentence
+    assert "` (line" in sentence
     assert "each of its 1 barriers and fences is needed" in trimmed(USE_A + PAD).sentences[0]
 
 
