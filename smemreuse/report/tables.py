@@ -142,14 +142,14 @@ def analyze_table(
     title = f"{_kernel_name(subject)} ({subject.scope}), policy {policy}"
     wide = out.width >= _WIDE
     columns = (
-        Col[_Entry]("#", NUMBER, lambda one: str(one.position)),
-        Col[_Entry]("offset", NUMBER, lambda one: one.offset, wide),
-        Col[_Entry]("statement", TEXT, lambda one: one.text),
-        Col[_Entry]("touched", TEXT, lambda one: one.touched, wide),
-        Col[_Entry]("gen", TEXT, lambda one: one.gen, wide),
-        Col[_Entry]("kill", TEXT, lambda one: one.kill, wide),
-        Col[_Entry]("buffers", TEXT, lambda one: one.buffers, not wide),
-        Col[_Entry]("line", NUMBER, lambda one: one.line),
+        Col[_ListedEntry]("#", NUMBER, lambda one: str(one.position)),
+        Col[_ListedEntry]("offset", NUMBER, lambda one: one.offset, wide),
+        Col[_ListedEntry]("statement", TEXT, lambda one: one.text),
+        Col[_ListedEntry]("touched", TEXT, lambda one: one.touched, wide),
+        Col[_ListedEntry]("gen", TEXT, lambda one: one.gen, wide),
+        Col[_ListedEntry]("kill", TEXT, lambda one: one.kill, wide),
+        Col[_ListedEntry]("buffers", TEXT, lambda one: one.buffers, not wide),
+        Col[_ListedEntry]("line", NUMBER, lambda one: one.line),
     )
     return table_of(out, title, _statements(subject, sequence, ranges), *columns)
 
@@ -166,7 +166,7 @@ _WIDE = 120
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _ListedEntry:
     """One entry of the linear sequence; `touched`, `gen` and `kill` are names of buffers."""
 
     position: int
@@ -191,7 +191,7 @@ class _Entry:
 
 def _statements(
     subject: Subject, sequence: Linearization, ranges: Mapping[Buffer, LiveRange]
-) -> Iterator[_Entry]:
+) -> Iterator[_ListedEntry]:
     names = unique_names(subject.kernel.allocations(subject.scope))
     gens, kills = defaultdict(list), defaultdict(list)
     for buffer, live in ranges.items():
@@ -206,4 +206,4 @@ def _statements(
         touched = " ".join(names[touch.buffer] for touch in entry.touched)
         events = (" ".join(gens[position]), " ".join(kills[position]))
         line = str(entry.stmt.line or "")
-        yield _Entry(position, str(entry.scope_pair_offset), text, touched, *events, line)
+        yield _ListedEntry(position, str(entry.scope_pair_offset), text, touched, *events, line)
