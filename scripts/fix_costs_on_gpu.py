@@ -12,19 +12,18 @@ cache, with fresh random inputs in each. All processes compile at once, and one 
 from __future__ import annotations
 
 import fcntl
-import os
 import runpy
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from scripts.apart import answer, command_of
 from scripts.harness import FLUSH, event_times, ratio
-from scripts.reproduce_on_gpu import GROUPS, asked_for, names_of, reproduced
+from scripts.reproduce_on_gpu import GROUPS, PROGRAMS, asked_for, names_of, reproduced
 from scripts.results import ARCH, about_gpu, write
 from smemreuse.results.reproduction import AS_IT_IS, MENDED
 
@@ -59,6 +58,11 @@ def timed(script: str, lock: str, turns: int) -> dict[str, list[float]]:
                 if turn:  # the first warms up
                     found[name].append(statistics.median(times))
     return found
+
+
+def kernels_once(names: Iterable[str]) -> list[str]:
+    """Of programs that compile the same kernels, for one finding each, the first."""
+    return [*{PROGRAMS[name].arguments: name for name in reversed([*names])}.values()][::-1]
 
 
 def kernels_of(name: str, folder: Path) -> Iterator[tuple[dict[str, Any], Path]]:
@@ -108,7 +112,7 @@ def measured(names: Sequence[str], folder: Path, turns: int) -> list[dict[str, A
             return [{"program": name, "error": str(error)}]
         return [cost_of(row, script, lock, turns) for row, script in kernels]
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(len(names)) as pool:
         return [row for rows in pool.map(one, names) for row in rows]
 
 
@@ -123,7 +127,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def main() -> int:
     options = asked_for(__doc__)
-    names = names_of(options.group or GROUPS, options.keywords)
+    names = kernels_once(names_of(options.group or GROUPS, options.keywords))
     with tempfile.TemporaryDirectory() as folder:
         rows = measured(names, Path(folder), 0 if options.rehearse else TURNS)
     failed = [row for row in rows if "error" in row]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,15 +104,42 @@ def _defined(stmt: ast.stmt) -> Iterator[str]:
                 yield node.id
 
 
-def _named(stmt: ast.AST) -> set[str]:
-    decorators = getattr(stmt, "decorator_list", ())
-    tuners = [one for one in decorators if _decorator(one) == TUNER]
-    left_out = {node for one in tuners for node in ast.walk(one)}
-    return {
-        node.id
-        for node in ast.walk(stmt)
-        if isinstance(node, ast.Name) and not hasattr(builtins, node.id) and node not in left_out
-    }
+def _named(stmt: ast.stmt) -> set[str]:
+    """The names that a statement takes from the module."""
+    found = _free(stmt) if isinstance(stmt, ast.FunctionDef) else _used(ast.walk(stmt))
+    return {name for name in found if not hasattr(builtins, name)}
+
+
+def _free(function: ast.FunctionDef) -> set[str]:
+    """The names that a function does not bind itself, and those of what stands before its body."""
+    inside = [*_scope(function.body)]
+    bound = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
+    used = _used(inside)
+    for one in inside:
+        if isinstance(one, ast.FunctionDef):
+            bound.add(one.name)
+            used |= _free(one)
+        elif isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
+            bound.add(one.id)
+        elif isinstance(one, ast.alias):
+            bound.add((one.asname or one.name).partition(".")[0])
+    decorators = [one for one in function.decorator_list if _decorator(one) != TUNER]
+    before = [*decorators, function.args, *filter(None, [function.returns])]
+    return used - bound | _used(node for one in before for node in ast.walk(one))
+
+
+def _scope(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """The nodes of a function's body, but for those of the functions in it."""
+    open_ones: list[ast.AST] = [*body]
+    while open_ones:
+        node = open_ones.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef):
+            open_ones += ast.iter_child_nodes(node)
+
+
+def _used(nodes: Iterable[ast.AST]) -> set[str]:
+    return {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
 
 
 def _may_import(stmt: ast.Import | ast.ImportFrom) -> bool:

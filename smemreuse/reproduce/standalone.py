@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from smemreuse.errors import BackendError
 from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.cuda import Change, changes, digest
 from smemreuse.reproduce.snippet import Snippet
@@ -53,18 +54,33 @@ class Standalone:
     def text(self, heading: str) -> str:
         """The file, which begins with this docstring: of Python alone where that is short enough,
         else the function is what TVM writes, compressed. What is long loses blank lines first, then
-        what the file says of its own functions."""
+        what the file says of its own functions.
+
+        Raises `BackendError` where the Python has a name of the file's own, and nothing else is
+        there.
+        """
         found = [
             f'"""{heading}\n"""\n\n{text}'
             for function in self._functions()
             for text in self._texts(function)
         ]
+        if not found:
+            raise BackendError(
+                f"its function cannot be written into a file, which has {self._taken} itself: "
+                "give it another name in the script"
+            )
         return next((text for text in found if text.count("\n") <= MOST_LINES), found[-1])
+
+    @property
+    def _taken(self) -> str:
+        """The names at the top of the Python that the file has itself; none in most."""
+        text = "" if self.snippet is None else self.snippet.text
+        return ", ".join(sorted(_defined(_TEMPLATE.read_text()) & _defined(text)))
 
     def _functions(self) -> Iterator[str]:
         """What defines `function` in the file, from the most to the least readable."""
         template = _TEMPLATE.read_text()
-        if self.snippet is not None and not _defined(template) & _defined(self.snippet.text):
+        if self.snippet is not None and not self._taken:
             made = f"def function() -> Any:\n    return {self.snippet.expression}"
             yield f"\n{self.snippet.text.strip()}\n\n\n{made}\n\n\n"
         if self.func is not None:

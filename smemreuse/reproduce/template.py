@@ -58,7 +58,8 @@ def compiled(variant: str) -> Any:
     tries = 8  # TileLang may name two workspaces in either order
     while True:
         try:
-            return tilelang.compile(function(), target=TARGET, pass_configs=PASS_CONFIGS)
+            made = function().without_attr("tilelang_out_idx")  # given, too, not allocated
+            return tilelang.compile(made, target=TARGET, pass_configs=PASS_CONFIGS)
         except RuntimeError as error:
             tries -= 1
             if not tries or OTHER not in str(error):

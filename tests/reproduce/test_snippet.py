@@ -95,3 +95,28 @@ def test_what_does_not_stand_by_itself_is_left(elaboration: Elaboration) -> None
 def test_what_imports_a_module_of_its_own_is_left() -> None:
     text = PROGRAM.replace("        scaled(X)", "        other(X)")
     assert snippet_of(text, made("@tilelang.jit(out_idx=[-1])", M=256)) is None
+
+
+def test_a_name_of_its_own_is_not_one_of_the_module() -> None:
+    text = f"{PROGRAM}\n\ndef main(M):\n    return other(M)\n\n\nX = other(1)\n"
+    found = snippet_of(text, made("@tilelang.jit(out_idx=[-1])", M=256))
+    assert found is not None
+    assert "def main(M)" not in found.text
+    assert "X = " not in found.text
+
+
+@pytest.mark.parametrize(
+    ("given", "with_"),
+    [
+        ('X: T.Tensor((M, N), "float16")', "X: main"),
+        ("scaled(X)", "main(X); scaled(X)"),
+        ("block=64", "block=main"),
+    ],
+)
+def test_a_name_that_is_used_outside_of_where_it_is_bound_is(given: str, with_: str) -> None:
+    head, tail = PROGRAM.split("def factory", 1)
+    tail = tail.replace("def main", "def inner").replace("return main", "return inner")
+    text = f"{head}def factory{tail.replace(given, with_, 1)}\n\ndef main(M):\n    return N\n"
+    found = snippet_of(text, made("@tilelang.jit(out_idx=[-1])", M=256))
+    assert found is not None
+    assert "def main(M)" in found.text

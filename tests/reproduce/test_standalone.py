@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from smemreuse.errors import BackendError
 from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.cuda import with_definitions
 from smemreuse.reproduce.snippet import Snippet
@@ -168,3 +169,9 @@ def test_arguments_and_options_are_as_they_were() -> None:
     assert found["PASS_CONFIGS"] == {"tl.disable_warp_specialized": True}
     assert found["REFERENCE"] == MENDED
     assert found["__doc__"].strip() == "What is wrong."
+
+
+def test_a_file_that_cannot_be_is_refused_with_the_name() -> None:
+    clashing = Snippet("SEED = 1\ndef cuda(): ...", "cuda")
+    with pytest.raises(BackendError, match="which has SEED, cuda itself"):
+        made(None, clashing).text("What is wrong.")

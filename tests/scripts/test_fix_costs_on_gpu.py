@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from scripts import fix_costs_on_gpu
-from scripts.fix_costs_on_gpu import AGAIN, kernels_of, summary
+from scripts.fix_costs_on_gpu import AGAIN, kernels_of, kernels_once, summary
+from scripts.reproduce_on_gpu import EXAMPLES
 from smemreuse.results.reproduction import AS_IT_IS, MENDED
 from tests.reproduce.test_standalone import made
 
@@ -43,3 +44,11 @@ def test_a_kernel_with_fixes_is_timed_once_for_all_its_findings(
     ((row, script),) = kernels_of("program", tmp_path)
     assert script == tmp_path / "fixed.py"
     assert [one["finding"] for one in row["findings"]] == ["1", "2"]
+
+
+def test_a_kernel_is_timed_once_whatever_its_findings() -> None:
+    of_one = [name for name in EXAMPLES if name.startswith("kda_bwd_intra_")]
+    assert len(of_one) > 1
+    assert kernels_once(["chunk_scan", *of_one, "chunk_state"]) == [
+        *("chunk_scan", of_one[0], "chunk_state")
+    ]

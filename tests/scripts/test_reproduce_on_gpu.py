@@ -13,6 +13,7 @@ from scripts.reproduce_on_gpu import (
     GROUPS,
     PLANS,
     PROGRAMS,
+    Program,
     faults_of,
     variants_of,
 )
@@ -62,3 +63,8 @@ def test_every_kernel_of_the_field_has_a_maker() -> None:
     known = {make.__name__ for make in MAKERS}
     for program in FIELD.values():
         assert {name.partition(".")[0] for name in program.arguments[1:]} <= known
+
+
+def test_a_program_may_be_of_one_finding() -> None:
+    of_one = Program(("examples.py", "kernel"), finding="01234567")
+    assert of_one.options == ("--finding", "01234567")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -21,7 +23,9 @@ from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.attempts import Attempt, Delay, attempts_of
 from smemreuse.reproduce.cases import PLAIN
 from smemreuse.reproduce.cuda import DELAY, FILL, QUEUE, require_original
+from smemreuse.reproduce.standalone import Standalone
 from smemreuse.results.hazards import Hazard
+from smemreuse.results.reproduction import AS_IT_IS
 from tests.conftest import ROOT
 
 ARCH = "sm_90a"
@@ -201,3 +205,32 @@ def test_few_integers_are_kept_as_they_are() -> None:
     found = noted_arguments(_Adapter, (torch.zeros(3, 8, dtype=torch.float16), lengths, 7))
     assert found is not None
     assert found[1] == LaunchArgument("int32", (3,), values=(0, 3, 9))
+
+
+@tilelang.jit
+def _copied(X):
+    n = T.const("n")
+    X: T.Tensor((n,), "float16")  # type: ignore[no-redef]
+    Y = T.empty((n,), "float16")
+    with T.Kernel(1, threads=128) as _:
+        tile = T.alloc_shared((n,), "float16")
+        T.copy(X, tile)
+        T.copy(tile, Y)
+    return Y
+
+
+def test_a_file_gives_its_kernel_what_that_would_allocate_itself(tmp_path: Path) -> None:
+    with collecting(lower_only=True, arch=ARCH) as found, pytest.raises(LoweredOnlyError):
+        _copied(torch.empty(128, dtype=torch.float16))
+    (kernel,) = found[0].launches
+    assert kernel.arguments is not None
+    assert len(kernel.arguments) == 2
+    text = Standalone(
+        *(kernel.func, kernel.snippet, kernel.base, kernel.target, kernel.pass_configs),
+        *(kernel.arguments, {AS_IT_IS: kernel.original}, AS_IT_IS),
+    ).text("What is wrong.")
+    path = tmp_path / "finding.py"
+    path.write_text(text)
+    code = f"import runpy; print(runpy.run_path({str(path)!r})['compiled']({AS_IT_IS!r}).out_idx)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
