@@ -32,6 +32,7 @@ from smemreuse.results.reproduction import (
     Reproduction,
     Shown,
     shown_by,
+    was_launched,
 )
 
 PLAIN = Attempt("nothing is delayed")
@@ -262,7 +263,7 @@ class _AttemptSearch:
                 break
         if not rounds:
             return replace(before, why="; ".join(self.refused))
-        tried = tuple(one.attempt for one, _ in rounds)
+        tried = tuple(one.attempt for one, _ in rounds if was_launched(one.outcomes))
         found, attempt = rounds[-1] if rounds[-1][0].shown.is_shown else rounds[0]
         self._write(found, attempt, self.case.variants(attempt))
         return replace(found, tried=tried)

@@ -79,9 +79,9 @@ class Reproduction:
 
     `finding` is what people are shown in brackets. `attempt` says what was delayed, `reference`
     which variant the others are held against, `outcomes` what each of them gave, `tried` all
-    attempts that were launched. `why` says why it was not run. `mends` are sentences on what makes
-    the kernel clean, `mend_diff` that as a unified diff of what `diff_of` names, and `delay_diff`
-    the attempt. `report` and `script` are the files that were written, if any.
+    attempts that came to their launches. `why` says why it was not run. `mends` are sentences on
+    what makes the kernel clean, `mend_diff` that as a unified diff of what `diff_of` names, and
+    `delay_diff` the attempt. `report` and `script` are the files that were written, if any.
     """
 
     file: str
@@ -115,7 +115,7 @@ def shown_by(
 
     What a kernel does of which all other findings are fixed is of this one. Without that a kernel
     of several tells only that one of them shows. Bits say nothing where the reference itself is not
-    the same twice; what is expected does.
+    the same twice; what is expected does. What could not be launched shows nothing either way.
     """
     must = outcomes.get(reference)
     steady = reference == EXPECTED or (
@@ -135,4 +135,12 @@ def shown_by(
             found.hangs or (kind not in HANGS and steady and found.differing)
         ):
             return shown
+    if not was_launched(outcomes):
+        return Shown.NOT_COMPARABLE
     return Shown.NOT_SHOWN if steady or kind in HANGS else Shown.NOT_COMPARABLE
+
+
+def was_launched(outcomes: Mapping[str, VariantOutcome]) -> bool:
+    """Whether the variant that tells of a finding came to its launches."""
+    name = next((one for one in (ALONE, DELAYED, AS_IT_IS) if one in outcomes), None)
+    return name is not None and not outcomes[name].error

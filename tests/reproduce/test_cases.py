@@ -199,6 +199,12 @@ def test_without_its_reference_nothing_more_is_tried(tmp_path: Path) -> None:
     assert found.outcomes[MENDED].words == "failed: no memory"
 
 
+def test_an_attempt_that_was_not_launched_is_none_that_was_tried(tmp_path: Path) -> None:
+    found = reproduced(case("race_round_the_loop", FakeLaunching({}, fails=[DELAYED])), tmp_path)
+    assert found.shown is Shown.NOT_COMPARABLE
+    assert not found.tried
+
+
 def test_an_attempt_that_changes_more_is_refused(tmp_path: Path) -> None:
     one = case("race_round_the_loop", FakeLaunching({}), FakeKernel(broken=True))
     with pytest.raises(BackendError, match="not the original"):

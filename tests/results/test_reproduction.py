@@ -34,7 +34,8 @@ UNSTEADY, FAILED = VariantOutcome(40, unsteady=1), VariantOutcome(error="no")
         ({AS_IT_IS: RIGHT, DELAYED: WRONG, MENDED: UNSTEADY}, Shown.NOT_COMPARABLE),
         ({AS_IT_IS: RIGHT, DELAYED: WRONG, MENDED: FAILED}, Shown.NOT_COMPARABLE),
         ({AS_IT_IS: RIGHT, DELAYED: HANGS, MENDED: UNSTEADY}, Shown.DELAYED),
-        ({AS_IT_IS: FAILED, DELAYED: FAILED, MENDED: RIGHT}, Shown.NOT_SHOWN),
+        ({AS_IT_IS: FAILED, DELAYED: FAILED, MENDED: RIGHT}, Shown.NOT_COMPARABLE),
+        ({AS_IT_IS: RIGHT, DELAYED: FAILED, MENDED: RIGHT}, Shown.NOT_COMPARABLE),
         ({AS_IT_IS: WRONG, DELAYED: WRONG, ALONE: RIGHT, MENDED: RIGHT}, Shown.NOT_SHOWN),
         ({AS_IT_IS: RIGHT, DELAYED: RIGHT, ALONE: WRONG, MENDED: RIGHT}, Shown.DELAYED),
     ],
@@ -58,6 +59,8 @@ def test_a_missed_phase_shows_by_hanging_alone() -> None:
     kind = HazardKind.MISSED_PHASE
     assert shown_by(wrong, MENDED, kind, several=False) is Shown.NOT_SHOWN
     assert shown_by({**wrong, DELAYED: HANGS}, MENDED, kind, several=False) is Shown.DELAYED
+    failed = {AS_IT_IS: FAILED, DELAYED: FAILED, MENDED: FAILED}
+    assert shown_by(failed, MENDED, kind, several=False) is Shown.NOT_COMPARABLE
 
 
 def test_of_several_findings_one_shows() -> None:
