@@ -4,7 +4,8 @@
 
 A stage is released by `SYNCS.ARRIVE`. Loads (`LDS`, `LDSM`) that come before set a scoreboard when
 they are over, and an instruction waits for the scoreboards in its wait mask. A load whose
-scoreboard nothing has waited for by then may end after the arrival. Needs nvcc, and nvdisasm on
+scoreboard nothing has waited for by then may end after the arrival. So for kernels as they are, and
+with the stores before a read that `scripts.overtaken_on_gpu` puts in. Needs nvcc, and nvdisasm on
 PATH (`pip install nvidia-cuda-nvdisasm`); no GPU.
 """
 
@@ -14,7 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -84,11 +85,32 @@ def arrivals(code: Iterable[Instruction]) -> list[dict[str, Any]]:
 def of_benchmark(name: str) -> list[dict[str, Any]]:
     """The arrivals of a benchmark's first tile."""
     from fixtures.benchmarks import BENCHMARKS
-    from fixtures.kernels.lowering import compile_cuda, cuda_source
+    from fixtures.kernels.lowering import cuda_source
 
     benchmark = BENCHMARKS[name]
     func = benchmark.make(**benchmark.config(next(iter(benchmark.tiles))))
-    cubin = compile_cuda(cuda_source(func, ARCH, dict(benchmark.pass_configs)), ARCH)
+    return of_cuda(cuda_source(func, ARCH, dict(benchmark.pass_configs)))
+
+
+def behind_stores(words: Sequence[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The arrivals of each variant of `scripts.overtaken_on_gpu` whose read is behind stores."""
+    from scripts.overtaken_on_gpu import KERNELS, STORES, hazards
+    from smemreuse.reproduce import attempts
+
+    for program in KERNELS:
+        if words and not any(word in " ".join(program) for word in words):
+            continue
+        for kernel, hazard in hazards(program):
+            attempt = next(attempts.behind_stores(hazard, kernel.body, STORES[0]))
+            name = " ".join((kernel.kernel.name.removesuffix("_kernel"), *hazard.buffers))
+            yield name, of_cuda(kernel.source(attempt))
+
+
+def of_cuda(source: str) -> list[dict[str, Any]]:
+    """The arrivals of what nvcc makes of a source."""
+    from fixtures.kernels.lowering import compile_cuda
+
+    cubin = compile_cuda(source, ARCH)
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         Path(file.name).write_bytes(cubin)
         command = ["nvdisasm", "-c", "-hex", file.name]
@@ -107,13 +129,14 @@ def main() -> int:
     words = options.keywords
     names = [one for one in BENCHMARKS_WITH_READS if not words or any(w in one for w in words)]
     found = {name: of_benchmark(name) for name in names}
-    for name, rows in found.items():
+    behind = dict(behind_stores(words))
+    for name, rows in (*found.items(), *behind.items()):
         print(name, ", ".join(f"{one['under_way']} of {one['loads']}" for one in rows))
     nvcc = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=True)
     release = re.search(r"release ([\d.]+)", nvcc.stdout)
     assert release is not None
     data = {**about("arrivals"), "nvcc": release[1], "arch": ARCH}
-    write(options.out, {**data, "kernels": found}, 4)
+    write(options.out, {**data, "kernels": found, "behind_stores": behind}, 4)
     return 0
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scripts.results import markdown
+from scripts.results import RESULTS, machine, markdown, read
 from scripts.sanitizer import TOOLS
 from smemreuse.results.reproduction import (
     AS_IT_IS,
@@ -17,6 +17,33 @@ from smemreuse.results.reproduction import (
 )
 
 Row = Mapping[str, Any]
+
+STUDIES = "reproduce-h100", "reproduce-field-h100", "reproduce-examples-h100"
+PLANS, OVERTAKEN, SANITIZED = "reproduce-plans-h100", "overtaken-h100", "sanitized-h100"
+COSTS = "fix-costs-h100"
+AGAIN = f"{AS_IT_IS}, again"
+
+
+def parts() -> Iterator[tuple[str, str]]:
+    """What was made to show, by the names of the page's markers, as far as it was measured yet."""
+    studies = [read(name) for name in STUDIES if _is_there(name)]
+    yield "findings-counts", shown_counts(studies)
+    yield "findings-shown", shown_table(studies)
+    if _is_there(PLANS):
+        yield "findings-plans", shown_table([read(PLANS)])
+    tables = (
+        ("findings-overtaken", OVERTAKEN, overtaken_table),
+        ("findings-costs", COSTS, costs_table),
+        ("findings-sanitized", SANITIZED, sanitized_table),
+    )
+    for marker, name, table in tables:
+        if _is_there(name):
+            data = read(name)
+            yield marker, f"{machine(data, 'tilelang')}\n{table(data)}"
+
+
+def _is_there(name: str) -> bool:
+    return (RESULTS / f"{name}.json").exists()
 
 
 def rows_of(studies: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Row]]:
@@ -36,10 +63,31 @@ def shown_counts(studies: Sequence[Mapping[str, Any]]) -> str:
     told = ", ".join(f"{counts[kind]} {kind}" for kind in Shown if counts[kind])
     where = f"an {studies[0]['device'].removeprefix('NVIDIA ')}, {studies[-1]['date']}"
     share = f"{100 * shown / len(found):.0f} %"
+    once, apart = _once(studies), _once(studies, apart=True)
+    of_those = sum(once.values())
+    failed = [one["program"] for study in studies for one in study["programs"] if "error" in one]
     return (
         f"Of {len(found)} certain findings {shown} were shown ({share}), on {where}: {told}.\n"
+        f"Of {len(once)} in which those of one program, kind and mechanism count once, "
+        f"{of_those} were shown ({100 * of_those / len(once):.0f} %), "
+        f"{sum(apart.values())} of them apart from others of their kernel.\n"
         f"Of {mended} that were fixed, {len(wrong)} were wrong with the fix.\n"
+        + (f"Not run to the end: {', '.join(failed)}.\n" if failed else "")
     )
+
+
+def _once(
+    studies: Sequence[Mapping[str, Any]], *, apart: bool = False
+) -> dict[tuple[str, str, str], bool]:
+    """For each program, kind and mechanism whether one of its findings was shown; `apart` from
+    others, not only as one of several."""
+    found: dict[tuple[str, str, str], bool] = {}
+    for program, one in rows_of(studies):
+        key = program, one["kind"], one["mechanism"]
+        shown = Shown(one["shown"])
+        alone = shown.is_shown and not (apart and shown is Shown.ONE_OF_SEVERAL)
+        found[key] = found.get(key, False) or alone
+    return found
 
 
 def _is_wrong(one: Row, variant: str) -> bool:
@@ -72,6 +120,47 @@ def _cell(one: Row, variant: str) -> str:
     if gave["error"]:
         return "failed"
     return "hangs" if gave["hangs"] else f"{gave['differing']} of {gave['launches']}"
+
+
+def overtaken_table(data: Mapping[str, Any]) -> str:
+    """In how many launches a TMA load overtook a read behind so many stores to one bank."""
+    rows = [
+        (row["kernel"].removesuffix("_kernel"), ", ".join(row["buffers"]), *_overtaken(row))
+        for row in data["rows"]
+    ]
+    return markdown(("kernel", "read", "not delayed", *OVERTAKEN_BEHIND), rows)
+
+
+OVERTAKEN_BEHIND = tuple(
+    f"{stores} {how}" for stores in (4, 16, 64) for how in ("alone", "crowded")
+)
+
+
+def _overtaken(row: Row) -> Iterator[str]:
+    for name in ("0", *OVERTAKEN_BEHIND):
+        yield str(row["differing"].get(name, ""))
+
+
+def costs_table(data: Mapping[str, Any]) -> str:
+    """What the fixes of each kernel cost, all of them together, and of all kernels the mean."""
+    fixed, again = data[MENDED], data[AGAIN]
+    timed = [row for row in data["rows"] if "error" not in row]
+    rows = [
+        (
+            *(row["program"], len(row["findings"]), f"{row['ms'][AS_IT_IS]:.4f}"),
+            *(f"{row['over'][name]['median']:.3f}" for name in (MENDED, AGAIN)),
+        )
+        for row in timed
+    ]
+    failed = [f"{row['program']} ({row['error']})" for row in data["rows"] if "error" in row]
+    return (
+        f"Of {data['kernels']} kernels the fixed ones take {fixed['geometric_mean']:.3f} of the "
+        f"time (geometric mean), {fixed['worst']:.3f} at worst; the same kernels once more "
+        f"{again['geometric_mean']:.3f} and {again['worst']:.3f}.\n"
+        + (f"Not timed: {', '.join(failed)}.\n" if failed else "")
+        + "\n"
+        + markdown(("program", "findings", "ms", MENDED, AGAIN), rows)
+    )
 
 
 def sanitized_table(data: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.apart import answer, command_of
+from scripts.findings_page import AGAIN
 from scripts.harness import FLUSH, event_times, ratio
 from scripts.reproduce_on_gpu import GROUPS, PROGRAMS, asked_for, names_of, reproduced
 from scripts.results import ARCH, about_gpu, write
@@ -30,7 +31,6 @@ from smemreuse.results.reproduction import AS_IT_IS, MENDED
 TURNS, LAUNCHES = 21, 5
 HEAD_START = 500_000
 SECONDS_WRITING, SECONDS_TIMING = 260, 240
-AGAIN = f"{AS_IT_IS}, again"
 VARIANTS = {AS_IT_IS: AS_IT_IS, MENDED: MENDED, AGAIN: AS_IT_IS}
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from scripts.regenerate_fixtures import renew
 from scripts.results import RESULTS, ROOT, options_of
+from smemreuse.reproduce.attempts import ENGINES
 from smemreuse.results.hazards import HazardKind
 from smemreuse.results.reproduction import ALONE, AS_IT_IS, DELAYED, Shown
 
@@ -25,6 +26,7 @@ LATE, PLAIN = "with some threads late by 20 us", "with nothing delayed"
 WARP = "with one warp late by 2 ms"
 AT_WITNESS = "with threads of the witness late"
 FILLED = "with shared memory filled first"
+BUSY, QUEUED = "with the engine given other work", "with reads queued"
 
 WITNESSES: Mapping[str, tuple[str, str]] = {
     "read_before_the_barrier": ("read after write", LATE),
@@ -90,8 +92,10 @@ def _of_pace(result: Mapping[str, Any]) -> Iterator[Outcome]:
             yield Outcome(kind, "", WARP, f"{one['kernel']} {one['tile']}", *gave)
 
 
-def _of_reproduced(result: Mapping[str, Any]) -> Iterator[Outcome]:
-    """Findings that `smemreuse reproduce` launched and could tell: by the variant that tells."""
+def outcomes_of_reproduced(result: Mapping[str, Any]) -> Iterator[Outcome]:
+    """Findings that `smemreuse reproduce` launched and could tell: each attempt, by the variant
+    that tells. Of the attempts only the last one can have shown it, since it is the last for that.
+    """
     for program in result["programs"]:
         for one in program.get("findings", ()):
             shown = Shown(one["shown"])
@@ -100,15 +104,32 @@ def _of_reproduced(result: Mapping[str, Any]) -> Iterator[Outcome]:
             by_itself = shown is Shown.BY_ITSELF
             order = (ALONE, AS_IT_IS) if by_itself else (ALONE, DELAYED, AS_IT_IS)
             variant = next(name for name in order if name in one["outcomes"])
-            how = PLAIN if variant == AS_IT_IS else _how(one["attempt"])
             told = one["outcomes"][variant]
-            gave = told["launches"], told["differing"], told["hangs"]
-            kernel = f"{program['program']} {one['script'].rpartition('-')[0]}"
-            yield Outcome(one["kind"], one["mechanism"], how, kernel, *gave)
+            if told["error"]:
+                continue
+            script = one["script"].removesuffix(f"-{one['finding']}.py")
+            kernel = f"{program['program']} {script}"
+            about = one["kind"], one["mechanism"]
+            if not by_itself:
+                for attempt in one["tried"][: -1 if shown.is_shown else None]:
+                    yield Outcome(*about, _how(attempt), kernel, result["launches"], 0, False)
+            if shown.is_shown:
+                how = PLAIN if variant == AS_IT_IS else _how(one["attempt"])
+                gave = told["launches"], told["differing"], told["hangs"]
+                yield Outcome(*about, how, kernel, *gave)
+
+
+_WORDS = {
+    "nothing is delayed": PLAIN,
+    "is filled with": FILLED,
+    "one bank of shared memory": QUEUED,
+    **{words: BUSY for _, _, words in ENGINES.values()},
+}
+"""What the words of an attempt have, of those that make no thread late."""
 
 
 def _how(attempt: str) -> str:
-    return FILLED if "filled" in attempt else AT_WITNESS
+    return next((how for words, how in _WORDS.items() if words in attempt), AT_WITNESS)
 
 
 SOURCES = {
@@ -116,9 +137,10 @@ SOURCES = {
     "mends-h200.json": _of_witnesses,
     "pace-h100.json": _of_pace,
     "pace-h200.json": _of_pace,
-    "reproduce-field-h100.json": _of_reproduced,
-    "reproduce-h100.json": _of_reproduced,
-    "reproduce-h200.json": _of_reproduced,
+    "reproduce-examples-h100.json": outcomes_of_reproduced,
+    "reproduce-field-h100.json": outcomes_of_reproduced,
+    "reproduce-h100.json": outcomes_of_reproduced,
+    "reproduce-h200.json": outcomes_of_reproduced,
 }
 
 

@@ -7,15 +7,14 @@ They come from docs/results/*.json.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from scripts import findings_page
 from scripts.ablations.pages import ablation_table
 from scripts.applied.mistakes import audit_table, refuted_table
 from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times
-from scripts.findings_page import sanitized_table, shown_counts, shown_table
 from scripts.production.page import (
     production_counts,
     production_hazards,
@@ -24,7 +23,7 @@ from scripts.production.page import (
     production_refuted,
 )
 from scripts.regenerate_fixtures import renew
-from scripts.results import RESULTS, ROOT, markdown, options_of
+from scripts.results import ROOT, machine, markdown, options_of, read
 from scripts.spaces.pages import advice_table, tuning_table
 from scripts.version_page import (
     version_counts,
@@ -43,7 +42,6 @@ PAGES = (
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
 
-COMPILERS = {"tilelang": "TileLang", "apache-tvm": "Apache TVM"}
 
 SOUNDNESS_MERGES = (
     "TileLang default",
@@ -143,15 +141,6 @@ def _speed_cell(run: Run) -> str:
     verdict = "" if run["correct"] else ", **wrong result**"
     differs = ", bits differ" if run["correct"] and run["bitwise_equal"] is False else ""
     return f"{size}, {run['median_ms']:.3f} ms{verdict}{differs}"
-
-
-def machine(data: Mapping[str, Any], compiler: str = "") -> str:
-    """The card and the day; the compiler by its package's name in the data, and for which GPU."""
-    words = [data["device"], data["date"]]
-    words += [f"{COMPILERS[compiler]} {data[compiler]}"] if compiler else []
-    words += [f"CUDA {data['cuda']}"]
-    words += [f"compute-sanitizer {data['sanitizer']}"] if "sanitizer" in data else []
-    return ", ".join(words) + (f"; code for {data['arch']}.\n" if "arch" in data else ".\n")
 
 
 def hazard_table(data: Mapping[str, Any]) -> str:
@@ -303,11 +292,6 @@ def batch_table(data: Run) -> str:
     return head + markdown(columns, rows)
 
 
-def read(name: str) -> Any:
-    """A committed result."""
-    return json.loads((RESULTS / f"{name}.json").read_text())
-
-
 def parts() -> Iterator[tuple[str, str]]:
     """What stands between the markers of each name."""
     data, tvm, applied = read("h200"), read("h200-tvm"), read("applied")
@@ -334,7 +318,7 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "mends-machine", machine(mends)
     yield "mends", mended_table(mends)
     yield "mends-scan", mended_scan_table(mends)
-    yield from findings()
+    yield from findings_page.parts()
     pace = read("pace-h200")
     yield "pace-machine", machine(pace, "tilelang")
     yield "pace", late_table(pace)
@@ -361,25 +345,6 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "production-hazards", production_hazards(production)
     yield "production-not-lowered", production_not_lowered(production)
     yield "production-kernels", production_kernels(production)
-
-
-STUDIES, PLANS = ("reproduce-h100", "reproduce-field-h100"), "reproduce-plans-h100"
-SANITIZED = "sanitized-h100"
-
-
-def findings() -> Iterator[tuple[str, str]]:
-    """What was made to show, as far as it was measured yet."""
-    studies = [read(name) for name in STUDIES if (RESULTS / f"{name}.json").exists()]
-    yield "findings-counts", shown_counts(studies)
-    yield "findings-shown", shown_table(studies)
-    if (RESULTS / f"{PLANS}.json").exists():
-        yield "findings-plans", shown_table([read(PLANS)])
-    if (RESULTS / f"{SANITIZED}.json").exists():
-        sanitized = read(SANITIZED)
-        yield (
-            "findings-sanitized",
-            machine(sanitized, "tilelang") + "\n" + sanitized_table(sanitized),
-        )
 
 
 def filled(text: str) -> str:

@@ -5,12 +5,14 @@
     python -m scripts.reproduce_on_gpu --group plans --out docs/results/reproduce-plans-h200.json
     TILELANG_EXAMPLES=tilelang/examples python -m scripts.reproduce_on_gpu --group examples
     python -m scripts.reproduce_on_gpu --rehearse        # lowers and compiles only: needs no GPU
+    python -m scripts.reproduce_on_gpu --merge again.json --out docs/results/reproduce-h100.json
 
 Each program of `GROUPS` in a process of its own, which launches each variant in one of its own:
 the kernel as it is, with delays at the places of a witness, and with its fixes, without and with
 the delays, on the same random inputs. A launch that takes 20 s hangs. Prints a line for each
 finding. The reports go to a folder beside --out. Exit 1 if a fixed kernel was wrong or hung, or if
-a program failed.
+a program failed. With --merge nothing is launched: programs that were launched again, on the same
+GPU and day, take the place of what --out has of them.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,6 +153,7 @@ def asked_for(doc: str | None) -> argparse.Namespace:
     """The options of a script over these programs."""
     parser = options_of(doc, "out", "rehearse", "keywords")
     parser.add_argument("--group", choices=GROUPS, action="append", help="default: all")
+    parser.add_argument("--merge", type=Path, nargs="+", default=(), metavar="JSON")
     return parser.parse_args()
 
 
@@ -257,8 +260,27 @@ def measured(names: Sequence[str], folder: Path) -> list[dict[str, Any]]:
         return [*pool.map(one, names)]
 
 
+def merged(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The programs of runs that were made alike, each as the last run that was done with it has it.
+
+    Raises `ValueError` for runs on other GPUs, of another day, or with other versions.
+    """
+    abouts = [{**run, "programs": None} for run in runs]
+    if any(about != abouts[0] for about in abouts):
+        raise ValueError("these runs were not made on one GPU, on one day, by the same versions")
+    found: dict[str, Mapping[str, Any]] = {}
+    for program in (program for run in runs for program in run["programs"]):
+        if "error" not in program or program["program"] not in found:
+            found[program["program"]] = program
+    return {**runs[0], "programs": [*found.values()]}
+
+
 def main() -> int:
     options = asked_for(__doc__)
+    if options.merge:
+        files = [*filter(Path.exists, [options.out]), *options.merge]
+        write(options.out, merged([json.loads(file.read_text()) for file in files]), 5)
+        return 0
     names = names_of(options.group or GROUPS, options.keywords)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.out.with_suffix("") if options.out else Path(temporary)

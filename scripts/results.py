@@ -8,7 +8,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
 ARCH = "sm_90a"
+
+COMPILERS = {"tilelang": "TileLang", "apache-tvm": "Apache TVM"}
 
 COMMON: dict[str, dict[str, Any]] = {
     "out": {"type": Path, "help": "where to write the JSON"},
@@ -116,6 +118,20 @@ def write(path: Path | None, data: Any, depth: int = 2) -> None:
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dumped(data, depth) + "\n")
+
+
+def read(name: str) -> Any:
+    """A committed result."""
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def machine(data: Mapping[str, Any], compiler: str = "") -> str:
+    """The card and the day; the compiler by its package's name in the data, and for which GPU."""
+    words = [data["device"], data["date"]]
+    words += [f"{COMPILERS[compiler]} {data[compiler]}"] if compiler else []
+    words += [f"CUDA {data['cuda']}"]
+    words += [f"compute-sanitizer {data['sanitizer']}"] if "sanitizer" in data else []
+    return ", ".join(words) + (f"; code for {data['arch']}.\n" if "arch" in data else ".\n")
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -14,8 +14,8 @@ from scripts.render_results import (
     filled,
     mended_scan_table,
     mended_table,
-    read,
 )
+from scripts.results import read
 from smemreuse.targets.architectures import architecture
 
 

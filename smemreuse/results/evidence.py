@@ -74,10 +74,11 @@ def sightings() -> tuple[Sighting, ...]:
 
 
 def seen_of(hazard: Hazard) -> tuple[Sighting, ...]:
-    """What was seen of hazards of the same kind and mechanism, the broadest measurement first."""
+    """What was seen of hazards of the same kind and mechanism: what showed it in the most kernels
+    first, then the broadest measurement."""
     key = hazard.kind, hazard.mechanism
     found = (one for one in sightings() if (one.kind, one.mechanism) == key)
-    return tuple(sorted(found, key=lambda one: (-one.kernels, -one.share)))
+    return tuple(sorted(found, key=lambda one: (-one.shown, -one.kernels, -one.share)))
 
 
 def severity(hazard: Hazard) -> float:
@@ -86,7 +87,7 @@ def severity(hazard: Hazard) -> float:
 
 
 def seen_words(hazard: Hazard) -> str:
-    """What was seen of such hazards: the broadest measurement; or that there is none."""
+    """What was seen of such hazards in the most kernels; or that nothing was measured."""
     found = seen_of(hazard)
     what = named(hazard.kind, hazard.mechanism)
     return found[0].sentence if found else f"{what}: {NOT_MEASURED}"

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from scripts import fix_costs_on_gpu
-from scripts.fix_costs_on_gpu import AGAIN, kernels_of, kernels_once, summary
+from scripts.findings_page import AGAIN
+from scripts.fix_costs_on_gpu import kernels_of, kernels_once, summary
 from scripts.reproduce_on_gpu import EXAMPLES
 from smemreuse.results.reproduction import AS_IT_IS, MENDED
 from tests.reproduce.test_standalone import made

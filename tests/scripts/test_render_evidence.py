@@ -8,9 +8,20 @@ from typing import Any
 
 import pytest
 
-from scripts.render_evidence import EVIDENCE, SOURCES, WITNESSES, rendered
+from scripts.render_evidence import (
+    AT_WITNESS,
+    BUSY,
+    EVIDENCE,
+    PLAIN,
+    QUEUED,
+    SOURCES,
+    WITNESSES,
+    outcomes_of_reproduced,
+    rendered,
+)
 from scripts.results import RESULTS
-from smemreuse.results.reproduction import Shown
+from smemreuse.reproduce.attempts import ENGINES
+from smemreuse.results.reproduction import AS_IT_IS, DELAYED, Shown
 
 
 def reproduced() -> Iterator[dict[str, Any]]:
@@ -37,6 +48,34 @@ def test_what_tells_nothing_of_one_finding_is_not_counted() -> None:
     }
     assert counted == {*telling}
     assert "barrier of the block" not in counted  # launched, and not comparable
+
+
+LATE, STORES = "threads 0-31 wait 20,000 cycles", "threads 0-31 store to one bank of shared memory"
+
+
+def outcomes(shown: Shown, tried: list[str], **gave: object) -> list[tuple[str, int, int]]:
+    told = {"launches": 20, "differing": 0, "hangs": False, "error": "", **gave}
+    finding = {"kind": "race", "mechanism": "", "shown": str(shown), "tried": tried}
+    about = {"finding": "0" * 8, "script": f"kernel-{'0' * 8}.py", "attempt": tried[-1]}
+    right = {**told, "differing": 0, "error": ""}
+    found = {**finding, **about, "outcomes": {AS_IT_IS: right, DELAYED: told}}
+    study = {"launches": 20, "programs": [{"program": "late", "findings": [found]}]}
+    return [(one.how, one.launches, one.wrong) for one in outcomes_of_reproduced(study)]
+
+
+def test_every_attempt_is_counted_by_what_it_did() -> None:
+    busy = [f"threads 0-31 {words} 64 times" for _, _, words in ENGINES.values()]
+    tried = ["nothing is delayed", LATE, *busy, STORES]
+    ways = [PLAIN, AT_WITNESS, *[BUSY] * len(busy), QUEUED]
+    assert outcomes(Shown.NOT_SHOWN, tried) == [(how, 20, 0) for how in ways]
+    assert outcomes(Shown.DELAYED, tried, differing=7) == [
+        *((how, 20, 0) for how in ways[:-1]),
+        (QUEUED, 20, 7),
+    ]
+
+
+def test_what_was_not_launched_is_not_counted() -> None:
+    assert not outcomes(Shown.NOT_SHOWN, [LATE], launches=0, error="ValueError: too many")
 
 
 @pytest.mark.tilelang

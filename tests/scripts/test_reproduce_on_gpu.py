@@ -15,6 +15,7 @@ from scripts.reproduce_on_gpu import (
     PROGRAMS,
     Program,
     faults_of,
+    merged,
     variants_of,
 )
 from smemreuse.results.reproduction import AS_IT_IS, DELAYED, MENDED, MENDED_DELAYED
@@ -68,3 +69,14 @@ def test_every_kernel_of_the_field_has_a_maker() -> None:
 def test_a_program_may_be_of_one_finding() -> None:
     of_one = Program(("examples.py", "kernel"), finding="01234567")
     assert of_one.options == ("--finding", "01234567")
+
+
+def test_what_was_launched_again_takes_the_place_of_the_first() -> None:
+    first = {"date": "2026-11-27", "programs": [{"program": "a", "findings": []}]}
+    again: dict[str, Any] = {"program": "a", "findings": [1]}
+    late = {"program": "a", "error": "not done in 480 s"}
+    other = {"program": "b", "error": "died"}
+    runs = [first, {**first, "programs": [again]}, {**first, "programs": [late, other]}]
+    assert merged(runs) == {**first, "programs": [again, other]}
+    with pytest.raises(ValueError, match="on one day"):
+        merged([first, {**first, "date": "2026-11-28"}])

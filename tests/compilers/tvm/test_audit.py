@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.tvm import FIXTURES
 from fixtures.tvm.lowering import capture
-from scripts.render_results import read
+from scripts.results import read
 from tests.commands.running import run
 
 pytestmark = pytest.mark.tvm
