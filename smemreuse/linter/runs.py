@@ -189,7 +189,7 @@ class LintRuns:
         *,
         every_case: bool = False,
         given: GivenInputs = NOTHING_GIVEN,
-        parts: bool = False,
+        parts: bool | None = None,
     ) -> LintFindings:
         """Traces the kernel: all kinds of thread blocks, or one block for what is `given`. `parts`:
         see `Setting`.

@@ -117,3 +117,33 @@ def test_that_a_load_is_over_may_be_known_by_a_barrier_to_come() -> None:
     body = INIT + PUBLISH + SYNC + PRODUCER + CONSUMER + "As[tx] = tx\n"
     assert (HazardKind.MISSING_WAIT, True) not in kinds(later(body))
     assert (HazardKind.MISSING_WAIT, True) in kinds(report_on(kernel_of(body)))
+
+
+# Barriers that the pass takes for others' ---------------------------------------------------------
+
+
+def test_a_barrier_in_one_arm_is_taken_for_one_before_the_other() -> None:
+    """Those who take the other arm overwrite what a warp may still read before the branch."""
+    read = "As[tx % 32] = D[tx % 32]\nO[tx] = As[31 - tx % 32]\n"
+    crossing = "Bs[tx] = D[tx]\nO[tx] = Bs[63 - tx]\n"
+    branch = under("if D[0] > 0", crossing) + under("else", read)
+    assert (HazardKind.RACE, False) in kinds(later(read + branch))
+    assert later(read + under("if D[0] > 0", "O[tx] = 1\n") + under("else", read)).clean
+
+
+def test_barriers_of_the_threads_of_other_branches_order_nothing_between_them() -> None:
+    reduce = (
+        'c[2] = T.call_extern("int32", "tl::AllReduce<tl::SumOp, 64, 1, 0, tl::NamedBarrier<64>>'
+        '::run", D[tx], T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 64, 3))\n'
+    )
+    crossing = "Bs[tx - 64] = D[tx]\nO[tx] = Bs[127 - tx]\n"
+    body = under("if tx < 64", reduce) + under("if 64 <= tx", crossing) + "As[tx % 64] = D[tx]\n"
+    assert not later('c = T.alloc_buffer((4,), "int32", scope="local.var")\n' + body, 128).clean
+
+
+def test_a_barrier_of_a_cluster_in_two_branches_may_have_the_block_s_in_between() -> None:
+    sync = "T.cluster_sync()\n"
+    assert later(under("if tx < 32", sync) + under("if 32 <= tx", sync)).clean
+    crossing = "Bs[tx - 32] = D[tx]\nO[tx] = Bs[tx - 32]\n"
+    found = later(under("if tx < 32", sync) + under("if 32 <= tx", crossing + sync))
+    assert found.status is LintStatus.UNKNOWN

@@ -76,6 +76,7 @@ class JoinedPaths(ABC):
                 agent.timestamps,
             )
             agent.accesses = arms[1] if is_recorded else None
+            self._predicted.skips(agent, stmt.then)
             self._drive(self._run(stmt.orelse, agent))
             agent.threads, agent.timestamps = threads, timestamps.joined(agent.timestamps)
         agent.accesses = around

@@ -63,7 +63,8 @@ class Setting:
     `compares_loops`: whether loops are compared with those of other blocks as a whole. Not where
     data decide: what is given in a case may be given for one round alone.
     `parts`: whether all threads meet wherever a later pass may put a barrier between two branches
-    that different threads take; `may_part`: whether that made a difference in some trace.
+    that different threads take, or never do; None: where it surely does. `may_part`: whether that
+    made a difference in some trace.
     `contended`: the uses of named barriers where others may be at once. `given`: the inputs of one
     launch, of which one block is traced.
     """
@@ -80,7 +81,7 @@ class Setting:
         every_case: bool = False,
         prediction: Prediction | None = None,
         given: GivenInputs = NOTHING_GIVEN,
-        parts: bool = False,
+        parts: bool | None = None,
     ):
         """`prediction`: the barriers that a later pass inserts; None if the kernel has them all."""
         self.program_slice = program_slice

@@ -68,6 +68,7 @@ class Statements:
             self._loops.note(leaf.call, leaf.effect, stmt, agent)
         if leaf.waits:
             return True
+        self._predicted.meets(leaf.effect, agent)
         self._synchronization.perform(leaf.call, stmt, agent)
         if leaf.effect.fence:
             self._synchronization.fence(agent)

@@ -205,10 +205,14 @@ class Trace(JoinedPaths):
     def _is_parted(self, branches: Sequence[If], stmt: Stmt) -> bool:
         """Whether all threads are taken to meet between branches and what comes behind them."""
         is_parted = self._predicted.parts(branches, stmt)
+        if is_parted is False:
+            return False
+        if self._setting.parts is not None:
+            self._setting.may_part = True
+            return self._setting.parts
         if is_parted is None:
             self._setting.may_part = self.findings.forked = True
-            return self._setting.parts
-        return is_parted
+        return is_parted is True
 
     def _branch_concurrently(
         self, group: list[tuple[If, np.ndarray | None]], agent: Agent

@@ -15,6 +15,7 @@ from itertools import islice
 
 import numpy as np
 
+from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.machine.synchronization import Synchronization
@@ -22,6 +23,7 @@ from smemreuse.checker.machine.timestamps import Arm, Timestamp
 from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
+from smemreuse.semantics.effects import Effect, Group
 from smemreuse.versions.thread_sync.participants import Participants
 
 MAX_COMPARED = 64
@@ -89,12 +91,25 @@ class PredictedBarriers:
                 self._synchronization.barrier(agent.threads)
             self._note_branch(stmt, stmt, agent)
 
+    def meets(self, effect: Effect, agent: Agent) -> None:
+        """Raises `Uncovered` where some threads wait at a barrier of the cluster or grid, and
+        others may have to pass one of the block before they come to it."""
+        prediction, meeting = self._prediction, effect.meeting
+        if prediction is None or meeting is None or not meeting.waits:
+            return
+        is_part = agent.threads.count < len(self._vectors.everyone)
+        if meeting.group in (Group.CLUSTER, Group.GRID) and is_part and prediction.candidates.added:
+            raise Uncovered(
+                "some threads wait for others at a barrier of more than the block, and a later "
+                "pass may put one of the block before these"
+            )
+
     # Branches ------------------------------------------------------------------------------------
 
     def parts(self, branches: Sequence[If], stmt: Stmt) -> bool | None:
         """Whether there is a barrier between the last of some branches and a statement behind it,
         so that nobody begins with that before all are through with these; None if that is open."""
-        if self._prediction is None or not self._prediction.candidates.may_precede(stmt):
+        if self._prediction is None or not self._prediction.may_part(stmt):
             return False
         return True if self._prediction.surely_parts(branches[-1], stmt) else None
 
@@ -132,6 +147,9 @@ class PredictedBarriers:
             arm.arms = (*agent.arms, Arm(warps, by_thread and is_whole, may_meet, fork))
             arm.outside = self._epochs(agent, epochs)
             arm.timestamps = agent.timestamps.copy()
+            for branch in branches:
+                if branch.orelse and any(block is branch.orelse for block in blocks):
+                    self.skips(arm, branch.then)  # where the pass has been before
 
     def join(
         self,

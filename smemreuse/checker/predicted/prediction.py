@@ -148,6 +148,15 @@ class Prediction:
                 branches.append((mine.stmt.condition, mine.holds))
         return participants_in(branches, self.view.thread_variables)
 
+    def may_part(self, stmt: Stmt) -> bool:
+        """Whether the pass may put a barrier of all threads right before a statement: for what it
+        collides with, or moved out of a branch of which the pass does not know the threads."""
+        if not isinstance(stmt, If):
+            return self.candidates.may_precede(stmt)
+        known = participants_in([(stmt.condition, True)], self.view.thread_variables)
+        moved = known is not Participants.BRANCH and self.candidates.may_be_inside(stmt)
+        return moved or self.candidates.may_collide_before(stmt)
+
     def surely_parts(self, branch: If, stmt: Stmt) -> bool:
         """Whether the pass surely puts a barrier of all threads between a branch and a statement
         that comes next: what no barrier in the branch can follow collides with what none in the

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from smemreuse.checker.budget import OF_CASES, OF_CHECK, STATEMENT, Work, work_of
-from smemreuse.checker.errors import BoundReached, Uncovered
+from smemreuse.checker.errors import BoundReached, Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.traces import TraceOutcome, Traces
 from smemreuse.checker.execution.unfollowed import unfollowed
@@ -28,6 +28,8 @@ DEFAULT_BUDGET = 20_000
 
 MAX_BUFFER = 1 << 20
 """Bytes of a buffer that are followed; no GPU has as many in the shared memory of a block."""
+
+WAITS_FOR_EVER = "a barrier that a later pass may put between two branches waits for ever (rule 12)"
 
 BARRIERS_FOLLOW = (
     "a later pass puts a barrier between statements of one arm that share bytes (rule 6)"
@@ -103,11 +105,17 @@ def check_plan(
 
 @dataclass(frozen=True)
 class _Uncovered:
-    """Why something is not covered: by buffer, or (`whole`) for the plan as a whole."""
+    """Why something is not covered: by buffer, or (`whole`) for the plan as a whole.
+
+    `is_stuck`: all threads wait. `may_part`: a barrier may come between branches that different
+    threads take.
+    """
 
     buffers: Mapping[Buffer, str]
     whole: tuple[str, ...] = ()
     stopped_early: bool = False
+    is_stuck: bool = False
+    may_part: bool = False
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -142,7 +150,7 @@ def _unplaced(
 @dataclass(frozen=True)
 class _Setup:
     """The parameters of `check_plan` beside the plan; with `every_case` whatever data decide is a
-    case."""
+    case. `parts` as in `Setting`."""
 
     accesses: KernelAccesses
     assume_barriers: bool
@@ -151,6 +159,7 @@ class _Setup:
     bounded: bool
     optimistic: bool
     every_case: bool = False
+    parts: bool = False
 
 
 def _prediction(kernel: Kernel, scope: str, layout: ByteLayout, setup: _Setup) -> Prediction | None:
@@ -202,6 +211,10 @@ def _traces(
     if reasons:
         return [], _Uncovered({}, reasons)
     findings, uncovered = _traced(kernel, program_slice, layout, setup, prediction)
+    if uncovered.may_part and not setup.optimistic:
+        findings, uncovered = _parted(
+            findings, uncovered, kernel, program_slice, layout, setup, prediction
+        )
     is_followed = not uncovered.reasons and not any(one.certain for one in findings)
     if findings and is_followed and program_slice.decides_again():
         each_case = replace(setup, work=Work(OF_CASES, setup.work), every_case=True)
@@ -209,6 +222,29 @@ def _traces(
         if not in_cases and (left.stopped_early or not left.reasons):
             return in_cases, left
     return findings, uncovered
+
+
+def _parted(
+    findings: list[PairFinding],
+    uncovered: _Uncovered,
+    kernel: Kernel,
+    program_slice: ProgramSlice,
+    layout: ByteLayout,
+    setup: _Setup,
+    prediction: Prediction | None,
+) -> tuple[list[PairFinding], _Uncovered]:
+    """What holds of findings if the pass may put a barrier between branches that wait for each
+    other. With it the kernel hangs: what is wrong without it stays wrong. Or it does not, and what
+    is wrong without it may be in order."""
+    work = Work(OF_CASES, setup.work)
+    _, with_barriers = _traced(
+        *(kernel, program_slice, layout, replace(setup, work=work, parts=True), prediction)
+    )
+    if not with_barriers.is_stuck:
+        return [replace(one, certain=False) for one in findings], uncovered
+    if findings:
+        return findings, uncovered
+    return findings, replace(uncovered, whole=(*uncovered.whole, WAITS_FOR_EVER))
 
 
 def _traced(
@@ -219,7 +255,7 @@ def _traced(
     prediction: Prediction | None,
 ) -> tuple[list[PairFinding], _Uncovered]:
     """As `_traces`, of a slice, once."""
-    outcome = TraceOutcome()
+    outcome, setting = TraceOutcome(), None
     try:
         setting = Setting(
             program_slice,
@@ -230,6 +266,7 @@ def _traced(
             remembered=remembered_of(kernel),
             every_case=setup.every_case,
             prediction=prediction,
+            parts=setup.parts,
         )
         for buffer in layout.partners:
             if layout.sizes[buffer] > MAX_BUFFER:
@@ -238,6 +275,13 @@ def _traced(
         outcome = traces.outcome
         traces.run(kernel.body)
     except (Uncovered, UnknownThreads) as reason:
-        early = isinstance(reason, BoundReached)
-        return list(outcome.findings.values()), _Uncovered(outcome.left, (str(reason),), early)
-    return list(outcome.findings.values()), _Uncovered(outcome.left)
+        left = _Uncovered(
+            outcome.left,
+            (str(reason),),
+            isinstance(reason, BoundReached),
+            isinstance(reason, Stuck),
+        )
+    else:
+        left = _Uncovered(outcome.left)
+    may_part = setting is not None and setting.may_part
+    return list(outcome.findings.values()), replace(left, may_part=may_part)

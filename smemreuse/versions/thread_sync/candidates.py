@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import chain, combinations, islice, product
 
 from smemreuse.ir.expr import constant
 from smemreuse.ir.kernel import (
@@ -27,6 +27,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.semantics.effects import Effect, Group
 from smemreuse.versions.thread_sync import ThreadSync
+from smemreuse.versions.thread_sync.access_entries import AccessEntry
 from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
 from smemreuse.versions.thread_sync.collisions import Collisions
 from smemreuse.versions.thread_sync.once import once
@@ -42,6 +43,10 @@ class Kind:
     is_write: bool
     by_pointer: bool
     is_copy: bool
+
+
+def _kind_of(entry: AccessEntry) -> Kind:
+    return Kind(entry.buffer, entry.is_write, entry.by_pointer, entry.is_copy)
 
 
 MAX_PAIRS = 16
@@ -87,6 +92,7 @@ class BarrierCandidates:
         self._surely = surely
         self._followed = frozenset(followed_by_barriers(body, effects, rules))
         self._preceded: set[Stmt] = set()
+        self._colliding: set[Stmt] = set()
         self.added: set[Stmt] = set()
         """Statements before or behind which there may be a barrier that the kernel has not."""
         self._find(body, False)
@@ -102,8 +108,14 @@ class BarrierCandidates:
         """Whether there may be one before a statement, or in it."""
         return any(map(self.may_precede, walk_statements((stmt,))))
 
-    def _find(self, block: Block, looping: bool) -> None:
-        """Finds the candidates in a block; `looping` if a loop around it repeats it.
+    def may_collide_before(self, stmt: Stmt) -> bool:
+        """Whether there may be a barrier right before a statement for what it collides with, and
+        not for what the pass moves out of it."""
+        return stmt in self._colliding
+
+    def _find(self, block: Block, looping: bool) -> list[_Group]:
+        """Finds the candidates in a block, and returns what may have been accessed in it after the
+        last barrier; `looping` if a loop around it repeats it.
 
         These are: before a statement that collides with an earlier one (in a loop, with any);
         before a loop whose writes collide; and before a branch out of which the pass moves its
@@ -113,6 +125,7 @@ class BarrierCandidates:
         if looping:
             before.append(_Group(NOTHING.union(*map(self._within, block)), (), False))
         self._sequence(block, before, {one.kinds for one in before})
+        return before
 
     def _sequence(self, block: Block, before: list[_Group], since: set[Kinds]) -> None:
         """`before` is what may have been accessed since the last barrier of the pass. Where some of
@@ -124,12 +137,11 @@ class BarrierCandidates:
                 continue
             kinds = self._within(stmt)
             may_meet = isinstance(stmt, (If, For, While)) and self.may_be_inside(stmt)
-            if (
-                may_meet
-                or self.is_barrier(stmt)
-                or self.may_be_before(stmt)
-                or any(self._may_collide(one.kinds, kinds) for one in before)
+            if self.may_be_before(stmt) or any(
+                self._may_collide(one.kinds, kinds) for one in before
             ):
+                self._colliding.add(stmt)
+            if may_meet or self.is_barrier(stmt) or stmt in self._colliding:
                 self._preceded.add(stmt)
             follows = self.is_followed(stmt)
             if follows or any(self._may_collide(one, kinds) for one in since):
@@ -145,11 +157,17 @@ class BarrierCandidates:
                     if self._must_collide(before[at], now):
                         del before[: at + before[at].is_whole]
                         break
-                before.append(now)
+            within = (
+                self._find(one, isinstance(stmt, (For, While))) for one in nested_blocks(stmt)
+            )
+            left = [group for groups in within for group in groups]
+            kinds = self._own(stmt).union(*(group.kinds for group in left))
+            if kinds:
+                seen = chain.from_iterable(group.statements for group in left)
+                own = (stmt,) if self._own(stmt) else ()
+                before.append(_Group(kinds, (*own, *seen), not may_meet))
                 if len(before) > MAX_GROUPS:
                     before[:2] = [_Group(before[0].kinds | before[1].kinds, (), False)]
-            for inner in nested_blocks(stmt):
-                self._find(inner, isinstance(stmt, (For, While)))
 
     @once
     def _within(self, stmt: Stmt) -> Kinds:
@@ -220,7 +238,10 @@ class BarrierCandidates:
         if not loops or not self._may_collide(self._own(stmt), self._own(stmt)):
             return False
         entries = self._collisions.entries[stmt]
-        if len(entries) > 1 or entries[0].by_pointer:
+        kinds = map(_kind_of, entries)
+        if any(one.by_pointer for one in entries) or any(
+            self._compares(one, two) for one, two in combinations(kinds, 2)
+        ):
             return True
         return not all(self._collisions.moves_on(stmt, loop) for loop in loops)
 
@@ -292,10 +313,7 @@ class BarrierCandidates:
 
     @once
     def _own(self, stmt: Stmt) -> Kinds:
-        return frozenset(
-            Kind(one.buffer, one.is_write, one.by_pointer, one.is_copy)
-            for one in self._collisions.entries.get(stmt, ())
-        )
+        return frozenset(map(_kind_of, self._collisions.entries.get(stmt, ())))
 
     def _may_collide(self, before: Kinds, after: Kinds) -> bool:
         return any(self._compares(one, two) for one in before for two in after)
