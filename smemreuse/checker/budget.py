@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from smemreuse.checker.errors import Uncovered
 from smemreuse.ir.kernel import Kernel
+from smemreuse.results.verdict import LIMIT_OF_WORK
 
-BUDGET = "budget: "
-"""How a reason begins that is no more than a lack of time."""
+BUDGET = LIMIT_OF_WORK
 
 STEP = 25_000
 """Units of a statement that is executed, beside what it does to bytes."""

@@ -21,7 +21,7 @@ _REMEDY: Mapping[Rule, str] = {
     Rule.LOOP_CARRIED: "if each iteration wrote what it reads",
     Rule.WHILE_LOOP: "if each iteration wrote what it reads",
     Rule.DIVERGENT_ARMS: "if a barrier of all threads, or mbarriers, ordered {one} and {two}",
-    Rule.IN_FLIGHT: "if the kernel waited for that access before {one} and {two} share bytes",
+    Rule.IN_FLIGHT: "if the kernel waited for asynchronous accesses before {one} and {two} share",
     Rule.BARRIER: "if {one} and {two} were used where all threads can meet at a barrier",
     Rule.CLUSTER: "if a barrier of the cluster stood between {one} and {two}",
     Rule.PROXY: "if a proxy fence stood between {one} and {two}",
@@ -98,12 +98,15 @@ class Conditions:
         known."""
         together = self._explainer.is_touched_together(pair)
         found = self._explainer.pair(pair, most=0 if together else None)  # no verdict needed then
-        against = [(cause.rule, cause.text) for cause in found.causes if cause.rule is not None]
+        against = [(one.rule, one.sentence) for one in found.causes if one.rule is not None]
         if together:
             return None if against else self._reordered(found)
         known = _REMEDY
         if not found.causes and not found.verdict.uncovered:
-            against = [(each.rule, str(each)) for each in found.verdict.violations]
+            against = [
+                (each.rule, f"{each.witness} (rule {each.rule})")
+                for each in found.verdict.violations
+            ]
             known = _REMEDY_OF_CHECKER
         remedies = {known.get(rule) for rule, _ in against}
         remedy = remedies.pop() if len(remedies) == 1 else None
@@ -113,7 +116,7 @@ class Conditions:
         handed = facts_of(self._kernel).undeclared
         if any(buffer in handed for buffer in found.buffers):
             remedy = "if it were known what is done to {one} and {two}"
-        condition = f"{remedy.format(one=one, two=two)}: {against[0][1]}"
+        condition = f"{remedy.format(one=one, two=two)}; now: {against[0][1]}"
         return PairChange(ChangeStep(ChangeKind.PAIR, found.names, condition, len(against)))
 
     def _reordered(self, found: Explanation) -> PairChange | None:
@@ -161,9 +164,7 @@ class Conditions:
         last = f"now {stmt_at(until)} is its last use"
         if how is not Ahead.FREELY:
             taken = self._registers(first)
-            loaded = "loaded to registers" + (
-                f" (at least {taken} of each thread)" if taken else ""
-            )
+            loaded = "loaded to registers" + (f" ({taken}+ registers per thread)" if taken else "")
             both = f"both are operands of {_FIRST[how]}"
             yield _Way(
                 f"if {one} were {loaded} before {two} begins at {stmt_at(begin)}: {both}; {last}",

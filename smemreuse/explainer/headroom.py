@@ -50,6 +50,18 @@ def headroom_of(
         residents,
         tuple(changes.cheapest(residents)),
         next_block(changes, residents) if residents is not None and peak.buffers else None,
+        _beyond(plan, peak, explainer.names),
+    )
+
+
+def _beyond(plan: Plan, peak: Peak, names: Mapping[Buffer, str]) -> tuple[str, ...]:
+    """The buffers that have bytes which no single buffer at the peak covers."""
+    ends = {one: (at, at + (one.size or 0)) for one, at in plan.offsets.items()}
+    live = [ends[one] for one in peak.buffers if one in ends]
+    return tuple(
+        names[one]
+        for one, (begin, end) in ends.items()
+        if one not in peak.buffers and not any(a <= begin and end <= b for a, b in live)
     )
 
 

@@ -13,13 +13,13 @@ from smemreuse.report.columns import TEXT, WORD, Col, table_of
 from smemreuse.report.data import Data, Subject, place_data, verdict_data
 from smemreuse.report.headroom import ShippedHeadroom, headroom_lines
 from smemreuse.report.layouts import Layouts, layout_lines
-from smemreuse.report.preconditions import grounds_data, grounds_lines
+from smemreuse.report.preconditions import grounds_data, grounds_lines, refutation_words
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import findings, hoped_words
 from smemreuse.results.explanation import LIVE_TOGETHER, Explanation, Sharing
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.serialized import picked
-from smemreuse.results.verdict import Judged
+from smemreuse.results.verdict import LIMIT_OF_WORK, UNSOUND, Judged
 
 _WIDENED = "so widened, "
 """What JSON has before the position from which live ranges that rules have widened overlap."""
@@ -79,19 +79,19 @@ def explain_summary(
     everything: bool = False,
     hoped: Judged | None = None,
 ) -> Iterator[RenderableType]:
-    """The layout that ships of a kernel, what bounds its bytes, and which pairs may share.
+    """The layout that is chosen for a kernel, what bounds its bytes, and which pairs may share.
 
     `wanted` names the buffers asked for; `hoped` is a smaller plan that is not proved. Pairs that
     are live together are only counted, unless `everything` is set or a buffer is asked for.
     """
-    yield from layout_lines(subject, layouts)
+    yield from layout_lines(subject, layouts, refutation_words(grounds))
     plan, verdict = layouts.shipped
     if verdict.sound and plan.sharing_pairs():
         yield from grounds_lines(grounds)
     if hoped is not None:
-        yield Text(f"  not shipped: {hoped_words(*hoped)}")
+        yield Text(f"  not chosen: {hoped_words(*hoped)}")
     if headroom is not None:
-        yield from headroom_lines(headroom)
+        yield from headroom_lines(headroom, everything=everything)
     if pairs:
         if everything or wanted:
             yield explain_table(out, pairs)
@@ -122,7 +122,7 @@ def _sharing_text(found: Explanation) -> Text:
 
 
 def _first_cause(found: Explanation) -> str:
-    return found.causes[0].text if found.causes else found.forbidden_by
+    return found.causes[0].sentence if found.causes else found.forbidden_by
 
 
 # Pairs in groups ---------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def grouped_lines(pairs: Sequence[Explanation]) -> Iterator[Text]:
         for line in lines:
             yield Text(f"  {line}")
     if any(pair.forbidden_by.startswith("rule") for pair in pairs if not pair.may_share):
-        yield Text("rules are those of docs/soundness.md", style="dim")
+        yield Text("each rule in full: docs/soundness.md", style="dim")
 
 
 def _allowed(pairs: Sequence[Explanation]) -> Iterator[str]:
@@ -178,16 +178,24 @@ def _allowed(pairs: Sequence[Explanation]) -> Iterator[str]:
 
 def _refused(pairs: Sequence[Explanation]) -> Iterator[str]:
     """The pairs that must not share, by rule, with the reason of one pair in full."""
-    for short, alike in _by(pairs, [pair.forbidden_by for pair in pairs]).items():
+    for short, alike in _by(pairs, [pair.kept_apart_by for pair in pairs]).items():
         if short == LIVE_TOGETHER:
             yield f"live at the same time: {counted(len(alike), 'pair')} (--all lists them)"
             continue
         yield f"{short}: {'; '.join(grouped([pair.names for pair in alike], MOST_REFUSED))}"
-        cause = alike[0].causes[0] if alike[0].causes else None
-        reason = alike[0].verdict.first_finding if cause is None else cause.text
-        if cause is not None and cause.rule is not None:
-            reason = reason.removeprefix(f"rule {cause.rule}: ")
-        yield f"  {'for example, ' if len(alike) > 1 else ''}{reason}"
+        yield f"  {'for example, ' if len(alike) > 1 else ''}{_reason(alike[0])}"
+
+
+def _reason(pair: Explanation) -> str:
+    """Why one pair is kept apart: the execution that goes wrong, where there is a certain one."""
+    cause = pair.causes[0] if pair.causes else None
+    if cause is None or (pair.verdict.verdict is UNSOUND and pair.verdict.violations):
+        if pair.verdict.violations:
+            violation = pair.verdict.violations[0]
+            return f"{' and '.join(violation.buffers)}: {violation.witness}"
+        finding = pair.verdict.first_finding
+        return finding.replace(LIMIT_OF_WORK, "the checker stopped at its limit of work: ", 1)
+    return cause.text if cause.rule is None else cause.text.removeprefix(f"rule {cause.rule}: ")
 
 
 def _by(pairs: Sequence[Explanation], keys: Sequence[str]) -> dict[str, list[Explanation]]:

@@ -11,6 +11,7 @@ from smemreuse.ir.labels import brief
 from smemreuse.ir.source import place_words, source_of
 from smemreuse.report.data import Data, Subject, place_data
 from smemreuse.report.residents import residents_data
+from smemreuse.report.titles import counted
 from smemreuse.results.headroom import Change, Headroom, NextBlock
 from smemreuse.results.plan import Plan
 from smemreuse.results.residents import REGISTERS, SHARED_MEMORY, THREADS, Residents
@@ -49,16 +50,16 @@ class ShippedHeadroom:
         return tuple(one for one in changes if one.adds_block) if self.unshared else changes
 
 
-def headroom_lines(both: ShippedHeadroom) -> Iterator[Text]:
-    """The peak and who is live there, what stops the next block, the cheapest changes."""
+def headroom_lines(both: ShippedHeadroom, *, everything: bool = False) -> Iterator[Text]:
+    """The peak and who is live there, what stops the next block, and changes that take
+    fewer bytes: of those that gain no block only the sizes, unless `everything` is asked for."""
     found = both.shipped
     if found.step is None:
         return
     peak = found.peak
     which = "all" if found.arena_bytes == peak.bytes else f"{peak.bytes:,} of the"
     yield Text(
-        f"peak: {which} {found.arena_bytes:,} bytes are live at position {peak.position}, "
-        f"{place(found.step)}:",
+        f"peak: {which} {found.arena_bytes:,} bytes are live at {place(found.step)}:",
         style="bold",
     )
     width = max(len(one.name) for one in found.live[:MOST_LIVE])
@@ -71,11 +72,22 @@ def headroom_lines(both: ShippedHeadroom) -> Iterator[Text]:
     yield from _beyond_lines(both)
     if found.residents is not None:
         yield Text(residents_words(found.residents))
-    for number, change in enumerate(both.changes):
-        lead = "cheapest change" if number == 0 else "  or"
-        yield Text(f"{lead}: {change_words(change, found)}")
     if both.smallest.next_block is not None:
         yield from _next_block_lines(both.smallest.next_block, both)
+    yield from _change_lines(both, everything or both.objective == "bytes")
+
+
+def _change_lines(both: ShippedHeadroom, everything: bool) -> Iterator[Text]:
+    """Changes that take fewer bytes, those that gain a block always in full."""
+    told = [one for one in both.changes if one.adds_block or everything]
+    for number, change in enumerate(told):
+        lead = "cheapest change by statements to rewrite" if number == 0 else "  or"
+        yield Text(f"{lead}: {change_words(change, both.shipped)}")
+    rest = [one.arena_bytes for one in both.changes if one not in told]
+    if rest:
+        least = f"{min(rest):,} bytes{' at the least' if len(rest) > 1 else ''}"
+        what = f"{counted(len(rest), 'change')} would take fewer bytes, {least}"
+        yield Text(f"{what}, and gain no block (--all lists them)", style="dim")
 
 
 def _beyond_lines(both: ShippedHeadroom) -> Iterator[Text]:
@@ -86,7 +98,7 @@ def _beyond_lines(both: ShippedHeadroom) -> Iterator[Text]:
     unshared = min(both.unshared, beyond)
     shares = {
         _WHY_NOT_SHARED.get(both.objective, "could be shared"): unshared,
-        "are for pairs that a rule keeps apart, alignment or packing": beyond - unshared,
+        _apart_words(both.shipped): beyond - unshared,
     }
     parts = [(size, why) for why, size in shares.items() if size]
     if len(parts) == 1:
@@ -94,6 +106,14 @@ def _beyond_lines(both: ShippedHeadroom) -> Iterator[Text]:
     else:
         told = "; ".join(f"{size:,} {why}" for size, why in parts)
         yield Text(f"  the other {beyond:,} bytes: {told}")
+
+
+def _apart_words(found: Headroom) -> str:
+    """What lies where nothing is live at the peak: buffers that are not live there, or gaps."""
+    if not found.beyond:
+        return "are gaps that alignment leaves"
+    names = ", ".join(found.beyond)
+    return f"are of {names}, which may not share with all of these, or of alignment"
 
 
 def _next_block_lines(found: NextBlock, both: ShippedHeadroom) -> Iterator[Text]:

@@ -53,36 +53,43 @@ class Layouts:
         return "none, it leaves static shared memory as it is"
 
 
-def layout_lines(subject: Subject, layouts: Layouts) -> Iterator[Text]:
-    """The shipped layout, its bytes and verdict, and those that it is compared with."""
+def layout_lines(subject: Subject, layouts: Layouts, refuted: str = "") -> Iterator[Text]:
+    """The layout that is chosen, its bytes and verdict, and those that it is compared with.
+
+    `refuted` is the hazard of the kernel that refutes what a proof of sharing assumes: no layout
+    that shares bytes is then told to be proved.
+    """
     plan, verdict = layouts.shipped
     yield Text(f"{subject.kernel.name} ({subject.scope})", style="bold")
     symbolic = " and those of symbolic size" if plan.symbolic_offsets else ""
-    first = f"  shipped: {plan.arena_bytes:,} bytes{symbolic}, {layouts.whose} "
-    yield Text(first, style="bold").append_text(_told(verdict))
+    first = f"  chosen: {plan.arena_bytes:,} bytes{symbolic}, {layouts.whose} "
+    yield Text(first, style="bold").append_text(_told(plan, verdict, refuted))
     name = f"  {layouts.compiler}'s default merge: "
     if layouts.default is None:
         yield Text(f"{name}{layouts.why_no_default}")
     elif not plan.provenance.is_own:
         other, found = layouts.default
         against = _against(other.arena_bytes, plan.arena_bytes)
-        yield Text(f"{name}{other.arena_bytes:,} bytes ").append_text(_told(found)).append(against)
+        told = _told(other, found, refuted and "for the same reason").append(against)
+        yield Text(f"{name}{other.arena_bytes:,} bytes ").append_text(told)
     if plan.sharing_pairs():
         apart = layouts.apart.arena_bytes
         yield Text(f"  buffers side by side: {apart:,} bytes{_against(apart, plan.arena_bytes)}")
 
 
-def _told(verdict: Verdict) -> Text:
-    """The verdict in parentheses."""
+def _told(plan: Plan, verdict: Verdict, refuted: str) -> Text:
+    """The verdict on a layout, in parentheses."""
+    if refuted and verdict.sound and plan.sharing_pairs():
+        return Text("(", style="").append("not proved", style="yellow").append(f": {refuted})")
     word = kind_text(verdict.verdict)
     return Text("(proved " if verdict.sound else "(", style="").append_text(word).append(")")
 
 
-def _against(other: int, shipped: int) -> str:
-    """How far the shipped bytes are from those of another layout, in percent of these."""
-    if other == shipped:
-        return "; as many as shipped"
+def _against(other: int, chosen: int) -> str:
+    """How far the chosen layout's bytes are from those of another layout, in percent of these."""
+    if other == chosen:
+        return "; the same size"
     if not other:
         return ""
-    change = 100 * abs(shipped - other) / other
-    return f"; shipped: {change:.1f} % {'fewer' if shipped < other else 'more'}"
+    change = 100 * abs(chosen - other) / other
+    return f"; chosen: {change:.1f} % {'fewer' if chosen < other else 'more'}"

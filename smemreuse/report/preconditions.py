@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
 from smemreuse.report.data import Data
-from smemreuse.results.hazards import LintReport, place_of
+from smemreuse.results.hazards import HazardKind, LintReport, place_of
 from smemreuse.results.preconditions import OpenAssumption, Preconditions
 from smemreuse.results.serialized import picked
+from smemreuse.results.verdict import LIMIT_OF_WORK
 
 PROVED = "the proof assumes nothing of the unmerged kernel: lint finds it clean"
 
@@ -21,12 +22,42 @@ def grounds_lines(grounds: Preconditions | None, told: Sequence[str] = ()) -> It
         return
     if grounds.proved:
         yield Text(f"  {PROVED}", style="dim")
-    for one in grounds.open:
-        found = "lint refutes that" if one.refuted else "lint does not prove that"
-        why = _why(one, grounds.report)
-        yield Text(f"  the proof assumes that {one.assumption.sentence}; {found} ({why})")
+    by_reason: dict[tuple[bool, str], list[str]] = {}
+    for one in sorted(grounds.open, key=lambda each: not each.refuted):
+        reason = (one.refuted, _why(one, grounds.report))
+        by_reason.setdefault(reason, []).append(one.assumption.sentence)
+    for (refuted, why), sentences in by_reason.items():
+        found = "refutes" if refuted else "does not prove"
+        if len(sentences) == 1:
+            yield Text(f"  the proof assumes that {sentences[0]}; lint {found} that ({why})")
+        else:
+            yield Text(f"  the proof assumes what lint {found} ({why}):")
+            yield from (Text(f"    {sentence}") for sentence in sentences)
     for assumption in (one for one in grounds.report.assumptions if one not in told):
         yield Text(f"  the proof assumes that {assumption}", style="dim")
+
+
+_IS_WRONG: Mapping[HazardKind, str] = {
+    HazardKind.UNINITIALISED_READ: "shared memory is read before it is written",
+    HazardKind.RACE: "the kernel has a data race",
+    HazardKind.MISSING_WAIT: "a wait for an asynchronous access is missing",
+    HazardKind.MISSING_FENCE: "a proxy fence is missing",
+    HazardKind.BARRIER_DIVERGENCE: "not all threads reach a barrier",
+    HazardKind.BARRIER_DEADLOCK: "threads wait for a phase that never ends",
+    HazardKind.OUT_OF_BOUNDS: "an access leaves its buffer",
+}
+
+
+def refutation_words(grounds: Preconditions | None) -> str:
+    """The hazard that refutes what a proof assumes, as in `a proxy fence is missing at line 111`;
+    empty where none does."""
+    refuted = [] if grounds is None else [one for one in grounds.open if one.refuted]
+    if grounds is None or not refuted:
+        return ""
+    kinds = refuted[0].assumption.kinds
+    hazard = next(one for one in grounds.report.hazards if one.certain and one.kind in kinds)
+    place = place_of(hazard.site).rstrip(": ")
+    return f"{_IS_WRONG[hazard.kind]}{' at ' if place else ''}{place}"
 
 
 def _why(one: OpenAssumption, report: LintReport) -> str:
@@ -34,7 +65,7 @@ def _why(one: OpenAssumption, report: LintReport) -> str:
     against = [each for each in report.hazards if each.kind in one.assumption.kinds]
     found = next((each for each in against if each.certain or not one.refuted), None)
     if found is None:
-        return one.why
+        return one.why.replace(LIMIT_OF_WORK, "lint stopped at its limit of work: ")
     place = place_of(found.site).rstrip(": ")
     return f"{found.kind}{' at ' if place else ''}{place}"
 

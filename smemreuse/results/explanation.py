@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -31,12 +32,39 @@ class Sharing(str, Enum):
         return "not proved to share" if self is Sharing.NOT_PROVED else f"{self.value} share"
 
 
+_WHY_APART: Mapping[Rule, str] = {
+    Rule.EVERY_ACCESS: "an address of one may be kept",
+    Rule.LOOP_CARRIED: "bytes may be carried to the next iteration",
+    Rule.WHILE_LOOP: "a loop may be left early",
+    Rule.DIVERGENT_ARMS: "other threads may use them at the same time",
+    Rule.IN_FLIGHT: "an asynchronous access may be in flight",
+    Rule.BARRIER: "no barrier can stand between them",
+    Rule.ALIGNMENT: "the alignment does not fit",
+    Rule.STORAGE_SCOPE: "they are of different scopes",
+    Rule.SYMBOLIC_SIZE: "a size is known only at launch",
+    Rule.CLUSTER: "another block of the cluster uses one",
+    Rule.PROXY: "no proxy fence stands between them",
+    Rule.COLLECTIVE: "not all threads come to the barrier",
+}
+"""What keeps two buffers apart by each rule, as a clause for people."""
+
+
+def with_rule_last(rule: Rule, text: str) -> str:
+    """A sentence that begins with its rule, as JSON has it, with the rule's number at its end."""
+    return f"{text.removeprefix(f'rule {rule}: ')} (rule {rule})"
+
+
 @dataclass(frozen=True)
 class Cause:
     """One thing that forbids sharing: the rule, None where both are in use, and a sentence."""
 
     rule: Rule | None
     text: str
+
+    @property
+    def sentence(self) -> str:
+        """The sentence, with the rule's number at its end."""
+        return self.text if self.rule is None else with_rule_last(self.rule, self.text)
 
     @property
     def short(self) -> str:
@@ -111,6 +139,14 @@ class Explanation:
         if not self.causes:
             return f"the checker: {self.verdict.verdict}"
         return self.causes[0].short
+
+    @property
+    def kept_apart_by(self) -> str:
+        """The same for people: a clause, and the rule's number after it."""
+        if not self.causes or self.may_share or self.causes[0].rule is None:
+            return self.forbidden_by
+        rule = self.causes[0].rule
+        return f"{_WHY_APART[rule]} (rule {rule})"
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,8 @@ class NextBlock:
         if self.changes or not self.is_searched:
             return ""
         if self.is_complete:
-            return "no combination of these changes gains a block"
-        return "no combination of these changes was found that gains a block"
+            return "no combination of the changes that smemreuse knows gains a block"
+        return "of the changes that smemreuse knows no combination was found that gains a block"
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ class Headroom:
     where nothing is live. `residents` is None where a size or the architecture is not known.
     `changes` are the cheapest of each kind that lowers the arena, those that bring a block first;
     `next_block` tells what it takes to gain one, None where nothing is live or `residents` is None.
+    `beyond` are the buffers with bytes that none of those at the peak covers.
     """
 
     arena_bytes: int
@@ -144,6 +145,7 @@ class Headroom:
     residents: Residents | None
     changes: tuple[Change, ...]
     next_block: NextBlock | None = None
+    beyond: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """One line: the bytes, the blocks, and how many changes would lower them."""

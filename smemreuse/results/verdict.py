@@ -29,6 +29,10 @@ UNSOUND: Final = VerdictKind.UNSOUND
 UNPROVED: Final = VerdictKind.UNPROVED
 
 
+LIMIT_OF_WORK: Final = "budget: "
+"""How a reason begins that is no more than the checker's limit of work."""
+
+
 @dataclass(frozen=True, slots=True)
 class WitnessAct:
     """One access of a witness: who makes it, as `thread 3`, what it does, as `reads byte 0 of As`,

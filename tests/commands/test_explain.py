@@ -104,8 +104,8 @@ def test_every_pair_and_what_outer_makes_of_it() -> None:
     """Why is nothing reused? One command says it."""
     result = run("explain", "--all", dump("batched_gemm.sm_80"), "--objective", "bytes")
     assert result.exit_code == 0
-    assert "shipped: 32,768 bytes, smemreuse's layout (proved sound)" in result.stdout
-    assert "TileLang's default merge: 65,536 bytes (proved sound); shipped: 50.0 %" in result.stdout
+    assert "chosen: 32,768 bytes, smemreuse's layout (proved sound)" in result.stdout
+    assert "TileLang's default merge: 65,536 bytes (proved sound); chosen: 50.0 %" in result.stdout
     assert "both are touched in `for b in serial(4)` (line 27)" in result.stdout
     rows = [line.split("|") for line in result.stdout.splitlines() if "| As and" in line]
     assert [row[2].strip() for row in rows] == ["must not share", "may share"]
@@ -115,14 +115,14 @@ def test_it_explains_the_layout_that_ships() -> None:
     """Not the smallest one, where fewer bytes gain nothing."""
     batched = dump("batched_gemm.sm_80")
     text = run("explain", batched).stdout
-    assert "shipped: 65,536 bytes, no buffers share bytes (proved sound)" in text
-    assert "peak: 32,768 of the 65,536 bytes are live at position " in text
+    assert "chosen: 65,536 bytes, no buffers share bytes (proved sound)" in text
+    assert "peak: 32,768 of the 65,536 bytes are live at " in text
     gains = "but that gains neither a resident block nor L1"
     assert f"the other 32,768 bytes could be shared (--objective bytes), {gains}\n" in text
     assert "cheapest change" not in text
     smallest = run("explain", batched, "--objective", "bytes").stdout
-    assert "shipped: 32,768 bytes, smemreuse's layout" in smallest
-    assert "peak: all 32,768 bytes are live at position " in smallest
+    assert "chosen: 32,768 bytes, smemreuse's layout" in smallest
+    assert "peak: all 32,768 bytes are live at " in smallest
     assert "the other" not in smallest
     for asked, planned in (("speed", 65_536), ("occupancy", 65_536), ("bytes", 32_768)):
         command = ("explain", batched, "--objective", asked, "--format", "json")
@@ -137,13 +137,13 @@ def test_the_answer_comes_first_and_fits_a_screen() -> None:
     text = run("explain", dump("mmha_decode.sm_80"), "--objective", "bytes").stdout
     lines = text.splitlines()
     assert len(lines) < 40
-    assert "peak: all 33,536 bytes are live at position " in text
+    assert "peak: all 33,536 bytes are live at " in text
     (peak,) = (line for line in lines if line.startswith("peak: "))
     assert re.search(r"`.+` \(line \d+\):$", peak)
     stopped = "one more is stopped by shared memory (a block takes 33,536 bytes, 1,024 too many)"
     assert f"blocks per SM of sm_80: 4; {stopped}\n" in text
     change = (
-        "cheapest change: from 33,536 to 33,040 bytes, 496 fewer, "
+        "cheapest change by statements to rewrite: from 33,536 to 33,040 bytes, 496 fewer, "
         "if Vs were not used any more once Ps begins at "
     )
     assert change in text
@@ -249,8 +249,8 @@ def test_gaps_for_alignment_are_no_reuse(tmp_path: Path, more: str, side_by_side
     path = tmp_path / "kernel.tir"
     path.write_text(dump_text(body + more))
     text = run("explain", path, "--objective", "bytes").stdout
-    assert "shipped: 20 bytes, smemreuse's layout (proved sound)" in text
-    assert f"buffers side by side: {side_by_side} bytes; shipped: " in text
+    assert "chosen: 20 bytes, smemreuse's layout (proved sound)" in text
+    assert f"buffers side by side: {side_by_side} bytes; chosen: " in text
     row = next(line for line in run("compare", path).stdout.splitlines() if "| outer" in line)
     assert row.split("|")[3].strip() == side_by_side
 
@@ -282,7 +282,7 @@ def test_what_is_unused_or_symbolic_is_not_called_reused(tmp_path: Path) -> None
     path = tmp_path / "kernel.tir"
     path.write_text(dump_text(body + "for i in range(4):\n    As[i] = Bs[i]\n"))
     text = run("explain", path).stdout
-    shipped = "shipped: 1,024 bytes and those of symbolic size, no buffers share bytes"
+    shipped = "chosen: 1,024 bytes and those of symbolic size, no buffers share bytes"
     assert shipped in text
 
 

@@ -93,7 +93,10 @@ def test_nothing_that_is_known_gains_a_block() -> None:
     (kernel,) = kernels_of(DUMPS / "miss_rows.sm_80.tir")
     found = headroom_of(kernel, "shared.dyn")
     assert found.changes
-    assert lines(found)[-1] == "one more block: no combination of these changes gains a block"
+    assert (
+        "one more block: no combination of the changes that smemreuse knows gains a block"
+        in lines(found)
+    )
 
 
 def test_orders_that_go_round_in_a_circle_do_not_agree() -> None:
@@ -176,7 +179,7 @@ def test_every_kernel_is_told_what_gains_a_block_or_that_nothing_does(name: str)
 def test_operands_of_one_product_wait_in_registers() -> None:
     (kernel,) = kernels_of(DUMPS / "miss_tiles.sm_80.tir")
     (change,) = headroom_of(kernel, "shared.dyn").changes
-    words = "if Ss were loaded to registers (at least 16 of each thread) before Bs begins at "
+    words = "if Ss were loaded to registers (16+ registers per thread) before Bs begins at "
     assert change.condition.startswith(words)
     assert "both are operands of an mma, which takes them from registers anyway" in change.condition
 

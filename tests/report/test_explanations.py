@@ -9,13 +9,15 @@ from smemreuse.report.explanations import (
     explain_lines,
     explain_summary,
     explain_table,
+    grouped_lines,
 )
 from smemreuse.report.layouts import Layouts
 from smemreuse.results.explanation import Cause
 from smemreuse.results.plan import Plan
+from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.provenance import Origin
 from smemreuse.results.rules import Rule
-from smemreuse.results.verdict import SOUND, UNPROVED, Verdict
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, Violation
 from tests.report.made import (
     APART,
     PAIRS,
@@ -31,6 +33,7 @@ from tests.report.made import (
     plan,
     printed,
 )
+from tests.report.test_mending import BEFORE
 
 CARRIED = Cause(
     Rule.LOOP_CARRIED, "rule 2: As: its bytes may be carried from one iteration to the next"
@@ -92,18 +95,50 @@ def test_the_layout_that_ships_comes_first_and_what_it_is_compared_with() -> Non
     first, *rest = summary(shipped(SHARED))
     assert first == "gemm_kernel (shared.dyn)"
     assert rest[:3] == [
-        "  shipped: 32,768 bytes, smemreuse's layout (proved sound)",
-        "  TileLang's default merge: 65,536 bytes (proved sound); shipped: 50.0 % fewer",
-        "  buffers side by side: 65,536 bytes; shipped: 50.0 % fewer",
+        "  chosen: 32,768 bytes, smemreuse's layout (proved sound)",
+        "  TileLang's default merge: 65,536 bytes (proved sound); chosen: 50.0 % fewer",
+        "  buffers side by side: 65,536 bytes; chosen: 50.0 % fewer",
     ]
     assert any("As and Cs" in line for line in rest)
+
+
+def test_a_proof_that_lint_refutes_is_not_called_one() -> None:
+    """Not for a layout that shares, the default one too; what shares nothing needs no proof."""
+    refuted = Preconditions(BEFORE)
+    default = SHARED.with_provenance(origin=Origin.COMPILER_PROVED)
+    layouts = Layouts("TileLang", (SHARED, PROVED), (default, PROVED), APART)
+    lines = [str(one) for one in explain_summary(out(), SUBJECT, layouts, (), (), refuted)]
+    assert lines[1].endswith(
+        "smemreuse's layout (not proved: the kernel has a data race at line 7)"
+    )
+    assert lines[2].endswith("32,768 bytes (not proved: for the same reason); the same size")
+    alone = [str(one) for one in explain_summary(out(), SUBJECT, shipped(APART), (), (), refuted)]
+    assert alone[1].endswith("no buffers share bytes (proved sound)")
+
+
+def test_reasons_of_pairs_are_clauses_with_the_rule_after_them() -> None:
+    open_pair = explanation(A, C, CARRIED, verdict=Verdict(UNPROVED))
+    limit = explanation(A, C, verdict=Verdict(UNPROVED, uncovered=("budget: too long",)))
+    certain = Verdict(UNSOUND, (Violation(Rule.LOOP_CARRIED, ("As", "Cs"), "`x` overwrote it"),))
+    wrong = explanation(A, C, CARRIED, verdict=certain)
+    carried = "bytes may be carried to the next iteration (rule 2)"
+    assert [line.plain for line in grouped_lines([open_pair])][1:3] == [
+        f"  {carried}: As with Cs",
+        "    As: its bytes may be carried from one iteration to the next",
+    ]
+    assert [line.plain for line in grouped_lines([limit])][-1] == (
+        "    the checker stopped at its limit of work: too long"
+    )
+    lines = [line.plain for line in grouped_lines([wrong])]
+    assert lines[0] == "must not share, 1 of 1 pairs:"
+    assert "    As and Cs: `x` overwrote it" in lines
 
 
 def test_a_layout_of_the_compiler_that_is_kept_is_named() -> None:
     kept = SHARED.with_provenance(origin=Origin.KEPT_FROM_COMPILER)
     lines = summary(shipped(kept, Verdict(UNPROVED)))
     whose = "the layout of TileLang's default merge, which is kept"
-    assert lines[1] == f"  shipped: 32,768 bytes, {whose} (unproved)"
+    assert lines[1] == f"  chosen: 32,768 bytes, {whose} (unproved)"
     assert not any(line.startswith("  TileLang's default merge: ") for line in lines)
     proved = SHARED.with_provenance(origin=Origin.COMPILER_PROVED)
     assert "the layout of TileLang's default merge (proved sound)" in summary(shipped(proved))[1]
@@ -111,8 +146,8 @@ def test_a_layout_of_the_compiler_that_is_kept_is_named() -> None:
 
 def test_what_shares_nothing_is_called_so() -> None:
     lines = summary(shipped(APART))
-    assert lines[1] == "  shipped: 65,536 bytes, no buffers share bytes (proved sound)"
-    assert lines[2].endswith("default merge: 65,536 bytes (proved sound); as many as shipped")
+    assert lines[1] == "  chosen: 65,536 bytes, no buffers share bytes (proved sound)"
+    assert lines[2].endswith("default merge: 65,536 bytes (proved sound); the same size")
     alone = Layouts("TileLang", (APART, PROVED), None, APART)
     assert "  TileLang's default merge: none, it does not compile this kernel" in summary(alone)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from smemreuse.report.preconditions import PROVED, grounds_data, grounds_lines
+from smemreuse.report.preconditions import PROVED, grounds_data, grounds_lines, refutation_words
 from smemreuse.results.hazards import HazardKind, LintReport
 from smemreuse.results.preconditions import Assumption, Preconditions
 from tests.report.test_mending import AFTER, BEFORE, HAZARD
@@ -39,6 +39,24 @@ def test_what_was_not_followed_leaves_everything_open() -> None:
     assert [one.assumption for one in found] == list(Assumption)
     assert [one.refuted for one in found] == [True, *[False] * (len(Assumption) - 1)]
     assert found[1].why == "not followed: a budget"
+
+
+def test_a_refuted_assumption_comes_first_and_others_by_their_reason() -> None:
+    unknown = replace(BEFORE, unknown=("budget: too long",))
+    first, second, *rest = lines(unknown)
+    assert first.endswith("lint refutes that (race at line 7)")
+    reason = "not followed: lint stopped at its limit of work: too long"
+    assert second == f"  the proof assumes what lint does not prove ({reason}):"
+    assert rest == [f"    {one.assumption.sentence}" for one in Preconditions(unknown).open[1:]]
+
+
+def test_the_hazard_that_refutes_a_proof_is_named_in_words() -> None:
+    fence = replace(HAZARD, kind=HazardKind.MISSING_FENCE)
+    refuted = Preconditions(replace(BEFORE, hazards=(fence,)))
+    assert refutation_words(refuted) == "a proxy fence is missing at line 7"
+    possible = replace(BEFORE, hazards=(replace(fence, certain=False),))
+    assert refutation_words(Preconditions(possible)) == ""
+    assert refutation_words(None) == ""
 
 
 def test_what_lint_takes_for_granted_stays_so() -> None:
