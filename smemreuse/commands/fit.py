@@ -15,6 +15,7 @@ from smemreuse.commands.subjects import subjects_of
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.explainer.headroom import within_limit
+from smemreuse.explainer.plans import default_layout
 from smemreuse.report.data import Subject
 from smemreuse.report.fit import Fit, FitStep, fit_data, fit_lines
 from smemreuse.report.headroom import place
@@ -22,6 +23,7 @@ from smemreuse.report.next_steps import after_fit
 from smemreuse.report.titles import counted
 from smemreuse.results.headroom import ChangeStep
 from smemreuse.targets.architectures import Architecture
+from smemreuse.targets.blocks import block_memory
 
 
 @click.command(cls=Verb)
@@ -41,7 +43,8 @@ def fit(batch: Batch, limit: int | None, arch: Architecture | None) -> None:
     smemreuse merges it, fit names the fewest changes with which it fits: stages less of a loop, an
     order of statements, a barrier between two buffers; and the bytes after each. Whether the
     algorithm allows a change is for its author to know. Where no change that it knows is enough, it
-    names the buffers that are live together. `merge(objective="fit")` makes such changes itself.
+    says how small the kernel gets at best, and names the buffers that keep it there.
+    `merge(objective="fit")` makes some changes itself.
 
     The exit code is 1 if a kernel does not fit as it is.
     """
@@ -88,7 +91,16 @@ def fit_of(subject: Subject, limit: int) -> Fit:
         found.why,
         _steps(found.least, found.least_after),
         found.apart,
+        _default_bytes(subject),
     )
+
+
+def _default_bytes(subject: Subject) -> int | None:
+    """What a block of a kernel takes as its compiler merges by default."""
+    kernel = subject.kernel
+    plans = [default_layout(kernel, scope) for scope in kernel.shared_scopes()]
+    made = [one for one in plans if one is not None]
+    return block_memory(kernel, made).total if len(made) == len(plans) else None
 
 
 def _steps(steps: Sequence[ChangeStep], sizes: Sequence[int]) -> tuple[FitStep, ...]:

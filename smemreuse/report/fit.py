@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -28,7 +29,8 @@ class Fit:
     """One kernel's buffers of one scope: the bytes that each block takes, and what would have to
     change. Where nothing is known to be enough, `peak` are the buffers that are live together at
     `at`, `least` the changes with which it gets as small as is known, and `apart` the buffers of
-    which no two may share even then.
+    which no two may share even then. `default_bytes` are those that a block takes as the compiler
+    merges by default, None where that makes no layout.
     """
 
     file: str
@@ -42,6 +44,7 @@ class Fit:
     why: str
     least: tuple[FitStep, ...] = ()
     apart: tuple[tuple[str, int], ...] = ()
+    default_bytes: int | None = None
 
     @property
     def fits(self) -> bool:
@@ -59,61 +62,97 @@ class Fit:
         return self.least[-1].bytes if self.least else self.after
 
 
-FEW = 4
-"""Kernels of which also those that fit get a line."""
+MERGED = "in smemreuse's smallest layout"
+"""What the bytes of a kernel are, as far as nothing else is said."""
+
+FITS_ITSELF = (
+    'of a TileLang function `merge(objective="fit")` lowers stages itself, where that is '
+    "proved to be harmless"
+)
 
 
 def fit_lines(found: Sequence[Fit]) -> Iterator[Text]:
-    """A line for each kernel that does not fit, and one for each change; then the counts."""
-    for one in found:
-        if not one.fits or len(found) <= FEW:
-            yield from _lines(one)
-    fitting = sum(one.fits for one in found)
-    changed = sum(bool(one.steps) for one in found)
-    limit = f"at most {found[0].limit:,} bytes a block" if found else ""
-    rest = len(found) - fitting - changed
+    """The counts; what to change in kernels that would fit then, those that do fit, and a line or
+    two for each one that cannot."""
+    if not found:
+        return
+    fitting = [one for one in found if one.fits]
+    changed = [one for one in found if one.steps and not one.fits]
+    rest = [one for one in found if not one.fits and not one.steps]
     counts = {
-        f"fit{'s' * (fitting == 1)} with the layout of smemreuse": fitting,
-        f"fit{'s' * (changed == 1)} with the changes above": changed,
-        f"do{'es' * (rest == 1)} not fit with any change that is known": rest,
+        f"fit{'s' * (len(fitting) == 1)} {MERGED}": fitting,
+        f"would fit with changes of {'its' if len(changed) == 1 else 'their'} source": changed,
+        f"do{'es' * (len(rest) == 1)} not fit with any change that smemreuse knows": rest,
     }
-    if found:
-        parts = [f"{number:,} {how}" for how, number in counts.items() if number]
-        yield Text(f"{counted(len(found), 'kernel')}, {limit}: {', '.join(parts)}")
+    parts = ", ".join(f"{len(some):,} {how}" for how, some in counts.items() if some)
+    limit = f"at most {found[0].limit:,} bytes a block"
+    yield Text(f"{counted(len(found), 'kernel')}, {limit}: {parts}", style="bold")
+    for one in changed:
+        yield from _changed_lines(one)
+    if changed:
+        yield Text(FITS_ITSELF, style="dim")
+    for one in fitting:
+        yield Text(_fitting_words(one))
+    for one in rest:
+        yield from _hopeless_lines(one)
 
 
-def _lines(one: Fit) -> Iterator[Text]:
-    name = f"{one.file}: {one.name} ({one.scope})"
+def _named(one: Fit) -> str:
+    return f"{one.file}: {one.name} ({one.scope})"
+
+
+def _changed_lines(one: Fit) -> Iterator[Text]:
+    """A kernel that does not fit as it is, and the changes with which it does."""
     if one.bytes is None:
-        yield Text(f"{name} takes a size that only the launch knows", style="bold")
-    elif one.fits:
-        yield Text(f"{name} takes {one.bytes:,} bytes, {one.limit - one.bytes:,} left")
-    else:
-        over = f"{one.bytes - one.limit:,} more than {one.limit:,}"
-        yield Text(f"{name} takes {one.bytes:,} bytes, {over}", style="bold")
-    if one.why:
-        yield Text(f"  {_least_words(one)}")
-    for number, step in enumerate(one.steps or one.least, 1):
-        yield Text(f"  {number}. {step.bytes:,} bytes {step.condition}")
+        return
+    over = f"{one.bytes - one.limit:,} too many"
+    yield Text(f"{_named(one)} takes {one.bytes:,} bytes, {over}; it fits", style="bold")
+    for number, step in enumerate(one.steps, 1):
+        also = "and " if number > 1 else ""
+        yield Text(f"  {number}. {also}{by_line(step.condition)}: {step.bytes:,} bytes")
 
 
-def _least_words(one: Fit) -> str:
-    """How small it gets, and what that hangs on."""
+def _fitting_words(one: Fit) -> str:
+    """A kernel that fits, and whether it does so without smemreuse, too."""
+    if one.bytes is None:
+        return _named(one)
+    told = f"{_named(one)} fits: {one.bytes:,} bytes, {one.limit - one.bytes:,} left"
+    if one.default_bytes is None:
+        return told
+    default = f"{one.default_bytes:,} by the compiler's default"
+    if one.default_bytes > one.limit:
+        return f"{told}; {default}, which does not fit"
+    return f"{told}; {default if one.default_bytes != one.bytes else 'as many by default'}"
+
+
+def _hopeless_lines(one: Fit) -> Iterator[Text]:
+    """A kernel that no known change makes fit: how small it gets at best, and what of."""
     least = one.least_bytes
-    if least is None:
-        return one.why
-    over = f"{least:,} bytes, {least - one.limit:,} too many"
-    if one.least:
-        some = len(one.least) > 1
-        changes = f"the {len(one.least)} changes below" if some else "the change below"
-        buffers = f": no two of {_listed(one.apart)} can share bytes" if one.apart else ""
-        if len(one.apart) == 1:
-            buffers = f": {one.apart[0][0]} alone takes {one.apart[0][1]:,}"
-        return f"with {changes}, the least that is known, it takes {over}{buffers}"
-    live = f": at {one.at} {_listed(one.peak)} are live together" if len(one.peak) > 1 else ""
-    if len(one.peak) == 1:
-        live = f": {_listed(one.peak)} alone is live at {one.at}"
-    return f"no change that smemreuse knows lowers it{live}"
+    if one.bytes is None or least is None:
+        yield Text(f"{_named(one)} cannot be told: {one.why}")
+        return
+    at_best = "" if least == one.bytes else f", {least:,} at best"
+    yield Text(
+        f"{_named(one)} does not fit: {one.bytes:,} bytes{at_best}, {least - one.limit:,} too many"
+    )
+    held = one.apart if one.least else one.peak
+    if not held:
+        return
+    rest = least - sum(size for _, size in held)
+    other = f"; {rest:,} bytes are of others, or padding" if rest > 0 else ""
+    where = "" if one.least or len(held) == 1 else f" at {by_line(one.at)}"
+    verb = "may not share bytes" if len(held) > 1 and one.least else "needed together"
+    what = f"{verb}{where}" if len(held) > 1 else "takes that alone"
+    yield Text(f"  {_listed(held)} {'are ' if what.startswith('needed') else ''}{what}{other}")
+
+
+def by_line(text: str) -> str:
+    """A sentence in which a line stands for each statement that has one."""
+    return _STATEMENT.sub(lambda found: f"{'loop at ' if found[1] else ''}{found[2]}", text)
+
+
+_STATEMENT = re.compile(r"(loop )?`[^`]+` \((line \d[^)]*)\)")
+"""A statement and its line, as `explainer.pairs.where` has them."""
 
 
 def _listed(buffers: Sequence[tuple[str, int]]) -> str:
@@ -126,7 +165,7 @@ def _listed(buffers: Sequence[tuple[str, int]]) -> str:
 def fit_data(one: Fit) -> Data:
     """One of the `kernels` of `smemreuse.fit/1`."""
     return {
-        **picked(one, "file name scope bytes fits after"),
+        **picked(one, "file name scope bytes fits after default_bytes"),
         "steps": [picked(step, "kind buffers condition bytes") for step in one.steps],
         "peak": [{"name": name, "bytes": size} for name, size in one.peak],
         "at": one.at or None,

@@ -156,10 +156,18 @@ def after_pairs(file: str, *, may_share: bool) -> NextStep:
 
 def after_fit(found: Sequence[Fit]) -> NextStep:
     large = [one for one in found if not one.fits]
-    if not large:
-        return nothing("every kernel fits") if found else NO_BUFFERS
-    why = "which buffers are live at the peak, and how long"
-    return command(why, "explain", path(large[0].file), "--objective", "bytes")
+    for one in large:
+        if one.steps:
+            why = "the statements at these lines, of the first that can be made to fit"
+            return command(why, "explain", path(one.file), "--objective", "bytes")
+    if large:
+        why = "which buffers are live at the peak, and how long"
+        return command(why, "explain", path(large[0].file), "--objective", "bytes")
+    for one in found:
+        if one.default_bytes is not None and one.default_bytes > one.limit:
+            why = "write it with the layout that fits"
+            return command(why, "apply", path(one.file), "--objective", "bytes", *_MERGED)
+    return nothing("every kernel fits") if found else NO_BUFFERS
 
 
 def after_check(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from smemreuse.report.fit import FITS_ITSELF
 from tests.commands.running import run
 from tests.conftest import DUMPS
 from tests.schemas import require_valid
 
 FLASH = DUMPS / "flash_attention.sm_90a.tir"
 GEMM = DUMPS / "gemm.sm_80.tir"
+BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 
 
 def answer(*arguments: str | Path) -> list[dict[str, Any]]:
@@ -27,8 +30,9 @@ def test_what_fits_is_only_counted() -> None:
     done = run("fit", FLASH, "--limit", "50000")
     assert done.exit_code == 0
     assert done.stdout.splitlines() == [
-        f"{FLASH}: flash_attention_kernel (shared.dyn) takes 41,984 bytes, 8,016 left",
-        "1 kernel, at most 50,000 bytes a block: 1 fits with the layout of smemreuse",
+        "1 kernel, at most 50,000 bytes a block: 1 fits in smemreuse's smallest layout",
+        f"{FLASH}: flash_attention_kernel (shared.dyn) fits: 41,984 bytes, 8,016 left; "
+        "as many by default",
         "next: nothing to do: every kernel fits",
     ]
 
@@ -36,7 +40,12 @@ def test_what_fits_is_only_counted() -> None:
 def test_the_fewest_changes_and_the_bytes_after_each() -> None:
     done = run("fit", FLASH, "--limit", "30000")
     assert done.exit_code == 1
-    assert "had 1 stage instead of 2" in done.stdout
+    assert re.search(
+        r"\n  1\. if the loop at line \d+ had 1 stage instead of 2: 25,600 bytes\n", done.stdout
+    )
+    assert "1 would fit with changes of its source" in done.stdout.splitlines()[0]
+    assert "takes 41,984 bytes, 11,984 too many; it fits" in done.stdout
+    assert "next (the statements at these lines" in done.stdout
     (kernel,) = answer(FLASH, "--limit", "30000")
     (step,) = kernel["steps"]
     assert step["kind"] == "stages"
@@ -59,16 +68,35 @@ def test_how_small_it_gets_and_what_keeps_it_there() -> None:
     assert 20_000 < least[-1] < kernel["bytes"]
     assert least == sorted(least, reverse=True)
     assert sum(one["bytes"] for one in kernel["apart"]) <= least[-1]
-    over = f"{least[-1]:,} bytes, {least[-1] - 20_000:,} too many: no two of "
-    assert f"the least that is known, it takes {over}" in done.stdout
+    over = f"{least[-1]:,} at best, {least[-1] - 20_000:,} too many"
+    assert f"does not fit: {kernel['bytes']:,} bytes, {over}\n" in done.stdout
+    other = least[-1] - sum(one["bytes"] for one in kernel["apart"])
+    assert done.stdout.count(f"may not share bytes; {other:,} bytes are of others") == 1
+    assert kernel["least"][0]["condition"] not in done.stdout
 
 
 def test_where_no_change_is_known_the_live_buffers_are_named() -> None:
     done = run("fit", GEMM, "--limit", "20000")
     (kernel,) = answer(GEMM, "--limit", "20000")
     assert kernel["least"] == []
-    assert "no change that smemreuse knows lowers it: " in done.stdout
+    assert "does not fit: " in done.stdout
+    assert "at best" not in done.stdout
     assert all(one["name"] in done.stdout for one in kernel["peak"])
+
+
+def test_what_can_be_mended_comes_before_what_cannot() -> None:
+    """And the counts before both; a kernel that fits only with smemreuse says so."""
+    done = run("fit", GEMM, FLASH, BATCHED, "--limit", "33000")
+    first, *rest = done.stdout.splitlines()
+    assert first.startswith("3 kernels, at most 33,000 bytes a block: 2 fit in smemreuse's ")
+    assert rest[0].startswith(f"{FLASH}: ")
+    assert FITS_ITSELF[:40] in rest[2]
+    (batched,) = (line for line in rest if line.startswith(f"{BATCHED}: "))
+    assert "; 65,536 by the compiler's default, which does not" in batched
+    alone = run("fit", BATCHED, "--limit", "33000").stdout
+    assert "next (write it with the layout that fits): smemreuse apply " in alone
+    (kernel,) = answer(BATCHED, "--limit", "33000")
+    assert (kernel["bytes"], kernel["default_bytes"]) == (32_768, 65_536)
 
 
 def test_the_limit_is_that_of_a_gpu() -> None:
