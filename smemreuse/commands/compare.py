@@ -37,6 +37,8 @@ from smemreuse.report.comparisons import (
     kernels_table,
     summary_lines,
     titles_of,
+    unchanged,
+    unchanged_line,
     worst_lines,
 )
 from smemreuse.report.data import Data, Subject, compare_entry
@@ -121,7 +123,9 @@ def compare(
     emit_answer(
         batch.output_format,
         "compare",
-        _few(rows, shown, missing) if few else _many(rows, shown, missing, every),
+        _few(rows, shown, missing)
+        if few
+        else _many(rows, shown, missing, every=every, folded=sort is None),
         {
             "kernels": map(_entry, shown),
             "partial": len(shown) < len(rows),
@@ -211,9 +215,15 @@ def _few(
 
 
 def _many(
-    rows: Sequence[Row], shown: Sequence[Row], missing: Sequence[BaselineEntry], every: bool
+    rows: Sequence[Row],
+    shown: Sequence[Row],
+    missing: Sequence[BaselineEntry],
+    *,
+    every: bool,
+    folded: bool,
 ) -> Iterator[RenderableType]:
-    """A summary, the worst, and a row for each kernel with shared memory."""
+    """A summary, the worst, and a row for each kernel with shared memory; where `folded`, those of
+    which there is nothing to tell are counted."""
     if not rows:
         yield from baseline_lines([], missing)
         return
@@ -229,6 +239,10 @@ def _many(
         yield from compare_legend(compared)
         yield from hoped_lines(compared)
     elif compared:
+        same = unchanged(compared) if folded else []
+        compared = [one for one in compared if one not in same]
         last = [change_words(one.change) for one in compared if one.change is not None]
         yield kernels_table(out, compared, [names[id(one)] for one in compared], last)
+        if same:
+            yield unchanged_line(same)
         yield from kernels_legend(out, compared)

@@ -13,16 +13,23 @@ from smemreuse.commands.options import Planning, planning_options
 from smemreuse.commands.output import emit_answer, emit_next, format_option
 from smemreuse.commands.subjects import note_declared, note_unused, read_subjects
 from smemreuse.commands.verb import Verb
+from smemreuse.explainer.apart import kept_apart
 from smemreuse.explainer.plans import compiler_of, hoped_of
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import planned
 from smemreuse.report.data import Subject, plan_entry
+from smemreuse.report.explanations import grouped
 from smemreuse.report.next_steps import after_plan
 from smemreuse.report.provenance import notes_for_people
 from smemreuse.report.tables import console, hoped_line, no_buffers, plan_table
-from smemreuse.report.terminal import drawn_plan
+from smemreuse.report.terminal import drawn_lifetimes, drawn_plan
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged
+
+MOST_APART = 4
+"""The most groups of pairs that are listed for one reason."""
+
+POSITIONS = "live: positions in program order, which `smemreuse analyze` lists"
 
 
 @click.command(cls=Verb)
@@ -54,8 +61,19 @@ def _tables(plans: Sequence[tuple[Subject, Plan, Judged | None]]) -> Iterator[Re
             yield no_buffers(subject.file, subject.kernel.name)
             continue
         yield plan_table(out, subject, made)
+        yield Text(POSITIONS, style="dim")
+        if made.policy == "dataflow":
+            for why, pairs in kept_apart(subject.kernel, made).items():
+                names = "; ".join(grouped(pairs, MOST_APART))
+                yield Text(f"not live together, but side by side: {names}: {why}")
         if made.offsets:
-            yield drawn_plan(out, made, timeline_of(subject.kernel, subject.scope))
+            timeline = timeline_of(subject.kernel, subject.scope)
+            shares = made.sharing_pairs() or made.symbolic_offsets
+            yield (
+                drawn_plan(out, made, timeline)
+                if shares
+                else drawn_lifetimes(out, timeline.spans(made), timeline)
+            )
         yield from map(Text, notes_for_people(made.provenance, compiler_of(subject.kernel)))
         if hoped is not None:
             yield hoped_line(subject, *hoped)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from smemreuse.explainer.apart import UNNEEDED
 from smemreuse.explainer.pairs import BufferPair, Explainer
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.results.explanation import ArenaSharing, Explanation, Unneeded
@@ -70,7 +71,7 @@ def _why_unneeded(applied: AppliedPlan, found: Explanation) -> str:
     if applied.rejected:
         return "the tighter plan was not proved"
     if plan.objective == "none":
-        return "nothing is reused: it is switched off"
+        return UNNEEDED["none"]
     adds = " that adds a resident block or leaves more to L1" if plan.objective == "speed" else ""
     if plan.policy == "outer" and found.outer:
         return "policy outer keeps them apart"
@@ -78,7 +79,4 @@ def _why_unneeded(applied: AppliedPlan, found: Explanation) -> str:
         return f"policy {plan.policy} found no place{adds}"
     if plan.packer != "best":
         return f"packer {plan.packer} found no place{adds}"
-    return {
-        "speed": "sharing them adds no resident block and leaves no more to L1",
-        "bytes": "the arena is no smaller with them",
-    }[plan.objective]
+    return UNNEEDED[plan.objective]

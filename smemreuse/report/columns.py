@@ -83,7 +83,7 @@ def by_registers(resident: int, by_memory: int, words: str) -> str:
     are on the registers."""
     return (
         f"{BLOCKS}: resident at once; in `{resident} of {by_memory}` shared memory and threads "
-        f"allow {by_memory}, and registers {resident} ({words})."
+        f"allow {by_memory}, but the registers of that kernel {resident} ({words})."
     )
 
 

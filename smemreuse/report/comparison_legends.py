@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from smemreuse.errors import printable
-from smemreuse.report.columns import by_registers, percent_text, registers_stop
+from smemreuse.report.columns import BLOCKS, by_registers, percent_text, registers_stop
 from smemreuse.results.comparison import Comparison, PolicyResult
 
 DEFAULT = "default merge"
@@ -20,7 +20,7 @@ _ABOVE = "above bound: bytes beyond the lower bound, in % of it."
 
 
 def answer_lines(compared: Sequence[Comparison]) -> Iterator[Text]:
-    """A sentence for each kernel: what ships, against what its compiler makes by default."""
+    """A sentence for each kernel: what is chosen, against what its compiler makes by default."""
     for row in compared:
         applied, name = row.applied, f"{row.kernel} ({row.scope})"
         if len({one.file for one in compared}) > 1:
@@ -32,7 +32,7 @@ def answer_lines(compared: Sequence[Comparison]) -> Iterator[Text]:
             gain = row.default_blocks is not None and row.gains_block
             blocks = f"; {many}" + (f", {row.default_blocks:,} by default" if gain else "")
         yield Text(
-            f"{name} ships {applied.arena_text} bytes{_against_default(row)}{blocks}{limit}",
+            f"{name} takes {applied.arena_text} bytes{_against_default(row)}{blocks}{limit}",
             style="bold",
         )
 
@@ -66,19 +66,41 @@ def _shared_legend(
         yield Text(by_registers(stopped.resident, stopped.blocks, words), style="dim")
     if any(one.objective == "speed" for one in applied):
         yield Text(
-            "Planned for speed: buffers share bytes where that gains a resident block or L1. "
+            "Planned for speed: buffers share bytes where that gains a resident block, or bytes "
+            "for L1. "
             "`--objective bytes` plans the smallest arena.",
             style="dim",
         )
 
 
+def blocks_change(row: Comparison) -> bool:
+    """Whether the chosen layout has another number of resident blocks than the default."""
+    known = row.default_blocks is not None and row.applied.resident is not None
+    return known and row.default_blocks != row.applied.resident
+
+
+def policies_legend() -> Iterator[Text]:
+    """What the policies are, and which layouts their lower bound is of."""
+    yield Text("outer: the default merge's live ranges, packed by smemreuse.", style="dim")
+    yield Text(
+        "inner: finer live ranges, not safe by themselves, so never chosen; unproved and unsound "
+        "layouts may take fewer bytes than the lower bound.",
+        style="dim",
+    )
+    yield Text("dataflow: smemreuse's live ranges, of which chosen layouts are.", style="dim")
+    yield Text("lower bound: no layout by dataflow's live ranges takes fewer bytes.", style="dim")
+
+
 def kernels_legend(out: Console, compared: Sequence[Comparison]) -> Iterator[Text]:
     """What the headings of `kernels_table` mean, and what the plans are for."""
     yield Text(f"default: {_default_words(compared)}.", style="dim")
-    yield Text(f"ships: {_SHIPPED} change: in % of default.", style="dim")
+    yield Text(f"chosen: {_SHIPPED} change: in % of default.", style="dim")
+    yield from policies_legend()
     if out.width > 99:
-        yield Text(f"lower bound: nothing proved takes fewer bytes. {_ABOVE}", style="dim")
+        yield Text(_ABOVE, style="dim")
     applied = [one.applied for one in compared]
+    if any(blocks_change(one) for one in compared):
+        yield Text(f"{BLOCKS}, `2 -> 3`: 2 with the default, 3 with the chosen layout.")
     yield from _shared_legend(applied, applied)
 
 
@@ -86,8 +108,8 @@ def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     """What the headings and the policies of `compare_table` mean, and what the plans are for."""
     yield Text(f"{DEFAULT}: {_default_words(compared)}.", style="dim")
     yield Text("outer: the default merge's live ranges, packed by smemreuse.", style="dim")
-    yield Text("inner: finer live ranges, not safe by themselves; never ships.", style="dim")
-    yield Text(f"dataflow: ships; {_SHIPPED}", style="dim")
+    yield Text("inner: finer live ranges, not safe by themselves; never chosen.", style="dim")
+    yield Text(f"dataflow: chosen; {_SHIPPED}", style="dim")
     yield Text("lower bound: no plan of that policy takes fewer bytes.", style="dim")
     yield Text(_ABOVE, style="dim")
     yield Text("proved smallest: no arena of that policy is smaller.", style="dim")

@@ -24,7 +24,7 @@ from smemreuse.report.columns import (
     percent_text,
     table_of,
 )
-from smemreuse.report.comparison_legends import DEFAULT
+from smemreuse.report.comparison_legends import DEFAULT, blocks_change
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
 from smemreuse.report.residents import PlanBlocks
@@ -155,6 +155,7 @@ SORTS: Mapping[str, Callable[[Comparison], tuple[object, ...]]] = {
     "kernel": lambda row: (row.kernel, row.file),
     "side-by-side": lambda row: (-row.side_by_side_bytes,),
     "default": lambda row: (-(row.default_bytes or 0),),
+    "chosen": lambda row: (-row.applied.arena_bytes,),
     "ships": lambda row: (-row.applied.arena_bytes,),
     "change": lambda row: (-row.saved_bytes / (row.usual_bytes or 1),),
     "outer": lambda row: (-row.stock.arena_bytes,),
@@ -172,6 +173,30 @@ verdicts from the worst."""
 # Tables -----------------------------------------------------------------------------------------
 
 
+SAME = 3
+"""Rows that are alike in that nothing changes, from which on they are only counted."""
+
+
+def unchanged(rows: Sequence[Comparison]) -> list[Comparison]:
+    """The kernels of which there is nothing to tell: as many bytes and blocks as by default, proved
+    sound. None where they are few, or there is nothing else."""
+    found = [
+        row
+        for row in rows
+        if row.default_bytes == row.applied.arena_bytes
+        and not (row.applied.symbolic or row.concern or row.change or blocks_change(row))
+        and row.applied.verdict is VerdictKind.SOUND
+    ]
+    return found if SAME <= len(found) < len(rows) else []
+
+
+def unchanged_line(found: Sequence[Comparison]) -> Text:
+    """What is told of kernels that are only counted."""
+    takes = "takes" if len(found) == 1 else "take"
+    what = f"{len(found):,} more {takes} as many bytes as by the {DEFAULT}, and are proved sound"
+    return Text(f"{what} (--sort kernel lists them)")
+
+
 def kernels_table(
     out: Console, rows: Sequence[Comparison], titles: Sequence[str], more: Sequence[str] = ()
 ) -> RenderableType:
@@ -186,11 +211,12 @@ def kernels_table(
         Col("kernel", NAME, lambda one: one[1]),
         Col("side by side", NUMBER, lambda one: number(one[0].side_by_side_bytes), out.width > 119),
         Col("default", NUMBER, lambda one: number(one[0].default_bytes)),
-        Col("ships", NUMBER, lambda one: one[0].applied.arena_text),
+        Col("chosen", NUMBER, lambda one: one[0].applied.arena_text),
         Col("change", NUMBER, lambda one: _change(one[0])),
         Col("lower bound", NUMBER, lambda one: _bound(one[0].applied), out.width > 99),
         Col("above bound", NUMBER, lambda one: above_text(one[0].applied), out.width > 99),
-        Col(BLOCKS, NUMBER, lambda one: _blocks(one[0].applied)),
+        Col("SM", WORD, lambda one: one[0].arch, len({row.arch for row in rows}) > 1),
+        Col(BLOCKS, NUMBER, lambda one: _blocks_now(one[0])),
         Col("verdict", WORD, lambda one: kind_text(one[0].applied.verdict)),
         Col("baseline", TEXT, lambda one: one[2], bool(more)),
     )
@@ -251,12 +277,18 @@ def _blocks(result: PolicyResult) -> str:
     return blocks_text(result.resident, result.blocks)
 
 
+def _blocks_now(row: Comparison) -> str:
+    """The blocks with the chosen layout, after those with the default one if these differ."""
+    now = _blocks(row.applied)
+    return f"{row.default_blocks} -> {now}" if blocks_change(row) else now
+
+
 def _bound(result: PolicyResult) -> str:
     return number(result.lower_bound_bytes)
 
 
 def _change(row: Comparison) -> str:
-    """How far what ships is from the default merge, in percent of that."""
+    """How far the chosen layout is from the default merge, in percent of that."""
     return percent_text(row.applied.arena_bytes, row.default_bytes or 0)
 
 
@@ -334,7 +366,7 @@ def _changes(rows: Sequence[Comparison]) -> Text:
     parts += [f"{more:,} with more blocks per SM"] if more else []
     parts += [f"{fitting:,} that did not fit"] if fitting else []
     return Text(
-        f"what ships (dataflow) against the {DEFAULT}: {', '.join(parts) or 'as many bytes'}"
+        f"chosen layouts (dataflow) against the {DEFAULT}: {', '.join(parts) or 'as many bytes'}"
     )
 
 
@@ -353,20 +385,22 @@ def worst_lines(rows: Sequence[Comparison], titles: Sequence[str], width: int) -
     counts = Counter(row.concern for row, _ in concerned)
     by_concern = ", ".join(f"{one}: {counts[one]:,}" for one in Concern if counts[one])
     yield Text()
-    yield Text(f"The worst {len(shown)} of {len(concerned):,} ({by_concern}):", style="bold")
+    some = f"the worst {len(shown)} of " if len(shown) < len(concerned) else ""
+    kinds_told = f" ({by_concern})" if len(counts) > 1 else ""
+    yield Text(f"To look at: {some}{len(concerned):,}{kinds_told}:", style="bold")
     for row, title in shown:
         yield from _concern_lines(row, title, width)
     yield Text()
 
 
 def _concern_lines(row: Comparison, title: str, width: int) -> Iterator[Text]:
-    """One line for a concern; two where the reason would get less than half of the line."""
+    """One line for a concern; two or three where the reason would get less than half of it."""
     line = Text(f"  {row.concern}: ", style=_style(row.concern)).append(f"{title}:", "default")
     if len(line) <= width // 2:
         yield _cut(line.append(f" {row.why}", "default"), width)
     else:
         yield line
-        yield _cut(Text(f"    {row.why}"), width)
+        yield _cut(Text(f"    {row.why}"), 2 * width)
 
 
 def _cut(line: Text, width: int) -> Text:

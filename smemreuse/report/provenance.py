@@ -62,6 +62,6 @@ def _occupancy(found: Occupancy) -> str:
     blocks = counted(found.blocks, "block")
     if not found.threads_known:
         return f"at most {blocks} per SM {on}; the number of threads is not known"
-    l1 = f"which leaves {found.l1_left // 1024} KB of shared memory to L1"
+    l1 = f"{found.l1_left // 1024} KB of the SM's memory are left for L1"
     registers = f"registers ({found.registers.words})" if found.registers else "registers"
-    return f"{blocks} per SM {on} by shared memory, threads and {registers}, {l1}"
+    return f"{blocks} per SM {on} by shared memory, threads and {registers}; {l1}"

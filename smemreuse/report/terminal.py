@@ -35,7 +35,7 @@ _LOOPS = "loops"
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "*"}
 _INK = "black"
 _AXES = "across: program order; a letter: its buffer is live there"
-_KEY = "[ gen   ) kill   r read   w write   * both   | barrier   : wait"
+_KEY = "[ gen   ) kill   r read   w write   * both; in the row sync: | barrier   : wait"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ class Scale:
         return (
             f"a row: {row}"
             if self.exact
-            else f"a row: about {row}, of several buffers the smallest, or in turns"
+            else f"a row: about {row}; of several buffers in it the smallest is drawn, or they "
+            "alternate"
         )
 
 
@@ -242,11 +243,13 @@ def _line(
 
 
 def _band_row(bands: Iterable[Band], axis: _Axis) -> list[str]:
-    """Loops of one depth as `<for k in serial(15)--->`, cut to the room there is."""
+    """Loops of one depth as `<for k in serial(15)--->`, or `<for k-->`, or `<-->` in less room."""
     cells = [" "] * axis.columns
     for band in bands:
         span = axis.span(band.begin, band.end)
-        body = label(band.stmt)[: max(0, len(span) - 2)].ljust(max(0, len(span) - 2), "-")
+        room, whole = max(0, len(span) - 2), label(band.stmt)
+        named = [text for text in (whole, whole.partition(" in ")[0]) if len(text) <= room]
+        body = (named[0] if named else "").ljust(room, "-")
         shown = f"<{body}>" if len(span) > 1 else "<"
         for column, character in zip(span, shown, strict=False):
             cells[column] = character

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from smemreuse.report.timeline import timeline_text, violation_timeline
 from smemreuse.results.plan import Plan
-from smemreuse.results.verdict import SOUND, UNSOUND, Verdict, VerdictKind
+from smemreuse.results.verdict import LIMIT_OF_WORK, SOUND, UNSOUND, Verdict, VerdictKind
 
 K = TypeVar("K")
 
@@ -35,8 +35,15 @@ def tally(found: Counter[K], order: Iterable[K], word: Callable[[K], Text]) -> T
 
 def hoped_words(plan: Plan, verdict: Verdict) -> str:
     """A plan that is smaller than the one that would be applied, and why it is not."""
-    why = f"{verdict.verdict}: {verdict.first_finding}"
-    return f"a smaller layout of {plan.arena_bytes:,} bytes is {why}"
+    return f"a smaller layout of {plan.arena_bytes:,} bytes is {verdict.verdict}: {_first(verdict)}"
+
+
+def _first(verdict: Verdict) -> str:
+    """The first thing that keeps a verdict from being sound, the rule's number at its end."""
+    if verdict.violations:
+        one = verdict.violations[0]
+        return f"{' and '.join(one.buffers)}: {one.witness} (rule {one.rule})"
+    return verdict.first_finding.replace(LIMIT_OF_WORK, "the checker's limit of work: ", 1)
 
 
 _INDENT = "    "

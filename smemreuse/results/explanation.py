@@ -67,6 +67,11 @@ class Cause:
         return self.text if self.rule is None else with_rule_last(self.rule, self.text)
 
     @property
+    def clause(self) -> str:
+        """What keeps the two apart, in a few words for people, and the rule's number after them."""
+        return f"{_WHY_APART[self.rule]} (rule {self.rule})" if self.rule else LIVE_TOGETHER
+
+    @property
     def short(self) -> str:
         """The rule's number and a word or two, as in `rule 2: loop-carried`."""
         return f"rule {self.rule}: {self.rule.conflict}" if self.rule else LIVE_TOGETHER
@@ -143,10 +148,9 @@ class Explanation:
     @property
     def kept_apart_by(self) -> str:
         """The same for people: a clause, and the rule's number after it."""
-        if not self.causes or self.may_share or self.causes[0].rule is None:
+        if not self.causes or self.may_share:
             return self.forbidden_by
-        rule = self.causes[0].rule
-        return f"{_WHY_APART[rule]} (rule {rule})"
+        return self.causes[0].clause
 
 
 @dataclass(frozen=True)

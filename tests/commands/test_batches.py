@@ -392,7 +392,7 @@ def test_lint_and_check_have_a_line_of_all_first(tmp_path: Path) -> None:
     ("count", "words"),
     [
         (1, ("default merge", "dataflow", "inner", "proved smallest")),
-        (5, ("default", "ships", "change")),
+        (5, ("default", "chosen", "change")),
     ],
 )
 def test_what_headings_mean_is_said_once_below_the_table(

@@ -64,7 +64,7 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
             },
             (
                 "2 blocks per SM on sm_90 (assumed) by shared memory, threads and registers (129 a "
-                "thread, estimated before ptxas), which leaves 28 KB of shared memory to L1",
+                "thread, estimated before ptxas); 28 KB of the SM's memory are left for L1",
             ),
         ),
         (
@@ -84,8 +84,8 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
             (
                 "packed by `best`, since packer 'tvm' fails here: no",
                 KEPT,
-                "1 block per SM on sm_80 by shared memory, threads and registers, which leaves "
-                "1 KB of shared memory to L1",
+                "1 block per SM on sm_80 by shared memory, threads and registers; "
+                "1 KB of the SM's memory are left for L1",
             ),
         ),
     ],

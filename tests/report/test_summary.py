@@ -14,6 +14,7 @@ from smemreuse.report.comparisons import (
     kernels_table,
     summary_lines,
     titles_of,
+    unchanged,
     worst_lines,
 )
 from smemreuse.results.comparison import Comparison, Concern, PolicyResult
@@ -76,8 +77,8 @@ def test_the_totals() -> None:
         "  outer          4,096 bytes       0 %  1 unproved, 1 unsound",
         "  dataflow       4,096 bytes       0 %  2 sound",
         "  lower bound    4,096 bytes       0 %",
-        "what ships (dataflow) against the default merge: 1 smaller by 1,024 bytes, 1 larger by "
-        "1,024, 1 with more blocks per SM",
+        "chosen layouts (dataflow) against the default merge: 1 smaller by 1,024 bytes, 1 larger "
+        "by 1,024, 1 with more blocks per SM",
     ]
     (line,) = summary_lines([bare])
     assert line.plain == "1 file: 0 kernels with shared memory, 1 without"
@@ -99,7 +100,7 @@ def test_the_gravest_concern_counts() -> None:
 def test_the_worst_are_told_with_the_reason_in_the_order_of_gravity() -> None:
     lines = [line.plain for line in worst_lines(ALL, titles_of(ALL), 120)]
     assert lines[1:-1] == [
-        "The worst 6 of 6 (unsound: 1, does not fit: 1, outer is unsound: 1, unproved: 1, "
+        "To look at: 6 (unsound: 1, does not fit: 1, outer is unsound: 1, unproved: 1, "
         "perhaps smaller: 1, packing gap: 1):",
         "  unsound: unsound: rule 2, A and B: overwritten",
         "  does not fit: big: 4,096 bytes, at most 166,912 on sm_80",
@@ -115,16 +116,17 @@ def test_every_kind_has_its_turn_among_ten() -> None:
     many = [replace(TOO_LARGE, file=f"d/{number}.tir") for number in range(20)]
     rows = [*many, LOOSE, HOPED]
     lines = [line.plain for line in worst_lines(rows, titles_of(rows), 120)]
-    assert lines[1].startswith(f"The worst {WORST} of 22 ")
+    assert lines[1].startswith(f"To look at: the worst {WORST} of 22 ")
     assert len(lines) == WORST + 3
     assert sum("does not fit: " in line for line in lines[2:]) == WORST - 2
 
 
-@pytest.mark.parametrize("width", [40, 80])
-def test_a_reason_is_cut_to_one_line(width: int) -> None:
+@pytest.mark.parametrize(("width", "most"), [(40, 80), (80, 80)])
+def test_a_reason_is_cut(width: int, most: int) -> None:
+    """To what is left of its line, or to two lines of its own."""
     long = replace(HOPED, hoped="why " * 100)
     _, _, *lines, _ = (line.plain for line in worst_lines([long], ["name"], width))
-    assert [len(line) for line in lines if line.endswith("...")] == [width]
+    assert [len(line) for line in lines if line.endswith("...")] == [most]
 
 
 def test_names_are_as_long_as_it_takes() -> None:
@@ -143,7 +145,7 @@ def test_a_row_for_each_kernel_with_the_columns_that_there_is_room_for() -> None
         ["kernel"],
         ["side", "by", "side"],
         ["default"],
-        ["ships"],
+        ["chosen"],
         ["change"],
         ["lower", "bound"],
         ["above", "bound"],
@@ -156,7 +158,22 @@ def test_a_row_for_each_kernel_with_the_columns_that_there_is_room_for() -> None
         ["open", "4,096", "-", "1,024", "-", "1,024", "0 %", "2", "unproved", "new"],
     ]
     narrow = cells(kernels_table(out(80), [FINE], ["k"]))[0]
-    assert narrow == ["kernel", "default", "ships", "change", "blocks per SM", "verdict"]
+    assert narrow == ["kernel", "default", "chosen", "change", "blocks per SM", "verdict"]
+
+
+def test_rows_that_tell_nothing_are_counted_and_blocks_that_change_are_told() -> None:
+    same = row(result("outer", 2048), result("dataflow", 2048), default_bytes=2048)
+    named = [replace(same, file=f"d/{number}.tir") for number in range(3)]
+    gains = replace(same, default_bytes=4096, default_blocks=1, arch="sm_90")
+    assert unchanged([*named, gains, OPEN]) == named
+    assert unchanged(named) == []
+    assert unchanged([*named[:2], gains]) == []
+    (heading, _, last) = cells(kernels_table(out(80), [same, gains], ["a", "b"]))
+    assert "SM" in heading
+    assert "sm_90" in last
+    assert "1 -> 2" in last
+    legend = [line.plain for line in kernels_legend(out(80), [gains])]
+    assert any("`2 -> 3`: 2 with the default" in line for line in legend)
 
 
 def test_the_default_merge_decides_what_is_saved() -> None:
@@ -166,7 +183,7 @@ def test_the_default_merge_decides_what_is_saved() -> None:
     assert (known.saved_bytes, known.gains_block, known.is_changed) == (0, False, False)
     legend = " ".join(line.plain for line in kernels_legend(out(80), [known]))
     assert (
-        "ships: smemreuse's proved layout or, where that is no better, the default one." in legend
+        "chosen: smemreuse's proved layout or, where that is no better, the default one." in legend
     )
     assert "change: in % of default." in legend
 
@@ -177,8 +194,10 @@ def test_blocks_that_registers_stop_are_told_by_an_example() -> None:
         result("outer", 1024), result("dataflow", 1024, blocks=9, resident=4, registers=few)
     )
     legend = [line.plain for line in kernels_legend(out(80), [stopped])]
-    told = "blocks per SM: resident at once; in `4 of 9` shared memory and threads allow 9, and "
-    assert f"{told}registers 4 (64 a thread, estimated before ptxas)." in legend
+    told = (
+        "blocks per SM: resident at once; in `4 of 9` shared memory and threads allow 9, but the "
+    )
+    assert f"{told}registers of that kernel 4 (64 a thread, estimated before ptxas)." in legend
     assert not any("blocks per SM" in line.plain for line in kernels_legend(out(80), [FINE]))
 
 

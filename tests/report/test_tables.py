@@ -112,7 +112,7 @@ def test_a_sentence_says_what_ships(default: int, against: str) -> None:
     own = ("TileLang", replace(APART, arena_bytes=default))
     (line,) = answer_lines([comparison(SUBJECT, 64 * KB, [*PLANS.values()], default=own)])
     gain = ", 2 by default" if default == 64 * KB else ""
-    assert line.plain == f"gemm_kernel (shared.dyn) ships 32,768 bytes{against}{gain}"
+    assert line.plain == f"gemm_kernel (shared.dyn) takes 32,768 bytes{against}{gain}"
 
 
 def test_what_does_not_fit_says_so() -> None:

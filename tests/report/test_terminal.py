@@ -81,7 +81,7 @@ def test_rows_are_rounded_where_there_would_be_too_many() -> None:
     scale = Scale.of([stacked([512, 512, 16])])
     assert (scale.rows, scale.exact, str(scale)) == (
         *(8, False),
-        "a row: about 130 bytes, of several buffers the smallest, or in turns",
+        "a row: about 130 bytes; of several buffers in it the smallest is drawn, or they alternate",
     )
 
 
@@ -148,8 +148,8 @@ def test_neighbours_differ_on_a_terminal_of_8_colours() -> None:
 def test_a_lifetime_chart() -> None:
     lines = lifetime_chart(TIMELINE.spans(SHARED), TIMELINE, 60).plain.splitlines()
     assert lines == [
-        "loops |<for b i>|",
-        "      |   <f>   |",
+        "loops |<for b-->|",
+        "      |   <->   |",
         " sync |      |  |",
         "   As | [==)    |",
         "   Bs |  [=)    |",
