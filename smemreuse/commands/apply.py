@@ -82,6 +82,8 @@ def apply(
     except SmemReuseError as error:
         raise error.located(file=file) from None
     target.write(merged.source)
+    if str(target.output) != "-":
+        click.echo(f"wrote {target.output}", err=True)
     for line in merged.summary or ("nothing to merge: no scope has two buffers",):
         click.echo(line, err=True)
     large = [*_too_large(applied, planning.arch)]

@@ -37,6 +37,7 @@ from smemreuse.report.difference import (
     BLOCKS_ONLY,
     LEGEND,
     UNTOLD,
+    counts_line,
     difference_entry,
     difference_lines,
     effects_of,
@@ -47,7 +48,7 @@ from smemreuse.report.difference import (
 )
 from smemreuse.report.next_steps import after_diff
 from smemreuse.report.overview import overview_entry
-from smemreuse.report.titles import counted, titles
+from smemreuse.report.titles import titles
 from smemreuse.results.difference import CauseKind, Difference, NamedLayout
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
@@ -179,13 +180,7 @@ def _page(found: Sequence[Difference], old: _Side, new: _Side, arch: Architectur
 
 
 def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
-    grown = sum(one.bytes > 0 for one in found)
-    fewer = sum(one.bytes < 0 for one in found)
-    lost = sum(one.blocks is not None and one.blocks[1] < one.blocks[0] for one in found)
-    yield Text(
-        f"{counted(len(found), 'kernel')} in both: "
-        f"{grown} took more bytes, {fewer} fewer; {lost} lost a resident block"
-    )
+    yield Text(counts_line(found))
     found = in_order(found)
     named = titles([(one.new.file, one.new.kernel, one.new.scope) for one in found])
     for one, title in zip(found, named, strict=True):

@@ -188,7 +188,10 @@ def reproduce(
     if found:
         shown = sum(one.shown.is_shown for one in found)
         what = counted(len(found), "certain finding")
-        say_finding([f"{what}, {shown} shown by launches on this machine"])
+        ran = any(one.outcomes for one in found)
+        launches = f"{shown} shown by launches on this machine" if ran else "none launched"
+        say(f"wrote the reports and reproduce.json to {folder}")
+        say_finding([f"{what}, {launches}"])
     else:
         say("no certain finding")
     if output_format == "table":

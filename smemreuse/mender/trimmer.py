@@ -55,7 +55,7 @@ OTHERS = (
 MERGED = "the layout that its buffers are merged in is not proved"
 POLLS = "it has a loop that may wait for other blocks"
 HANDED_ON = "{} is both read and written in global memory, whose order lint does not follow"
-LATER = "a later pass inserts its barriers"
+LATER = "the compiler inserts its barriers only after this dump"
 
 _DESCRIPTOR = re.compile(r"_desc(_\d+)?$")
 

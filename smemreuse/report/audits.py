@@ -40,7 +40,7 @@ class Failure(Enum):
     UNPROVED = "{plans} unproved (--allow-unproved lets that pass)"
     WORSE = "{kernels} worse than in the baseline"
     MISSING = "{kernels} of the baseline missing"
-    BARE = "{files} without a plan: nothing is merged, and --plan is not given"
+    BARE = "nothing verified in {files}: nothing is merged, and --plan is not given"
 
     def counted(self, number: int) -> str:
         """The clause for so many."""
@@ -107,13 +107,16 @@ def audits_line(found: Sequence[Checked]) -> Text:
     plans = [one.audit for one in found if one.audit.source.is_plan]
     counts = Counter(audit.verdict.verdict for audit in plans)
     files = counted(len({one.file for one in found}), "file")
+    if not plans:
+        kernels = counted(len(found), "kernel")
+        return Text(f"Nothing checked: no shared memory is merged in {kernels} of {files}", "bold")
     line = Text(f"{counted(len(plans), 'plan')} in {files}: ", style="bold")
     line.append_text(tally(counts, VerdictKind, kind_text))
     accepted = sum(one.accepted is not None for one in found)
     line.append(f"; {accepted:,} accepted" if accepted else "")
     nothing = len(found) - len(plans)
     if nothing:
-        line.append(f"{'; ' if plans else ''}nothing merged in {counted(nothing, 'kernel')}")
+        line.append(f"; nothing merged in {counted(nothing, 'kernel')}")
     return line
 
 
@@ -156,12 +159,14 @@ def bare_findings(found: Sequence[Checked], bare: Set[str]) -> Iterator[Finding]
 
 
 def bare_lines(found: Sequence[Checked], bare: Set[str]) -> Iterator[Text]:
-    """These files without a plan, where there are any."""
+    """These files without a plan, where others have one."""
     files = [printable(row.file) for row in _first_of(found, bare)]
-    if files:
-        more = ", ..." if len(files) > MAX_BARE else ""
-        named = ", ".join(files[:MAX_BARE])
-        yield Text(f"nothing to check in {counted(len(files), 'file')}: {named}{more}")
+    if not files or not any(one.audit.source.is_plan for one in found):
+        return
+    yield Text(f"nothing to check in {counted(len(files), 'file')}:")
+    yield from (Text(f"  {name}") for name in files[:MAX_BARE])
+    if files[MAX_BARE:]:
+        yield Text(f"  and {len(files) - MAX_BARE:,} more")
 
 
 def _first_of(found: Sequence[Checked], files: Set[str]) -> Iterator[Checked]:

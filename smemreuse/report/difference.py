@@ -16,14 +16,10 @@ from smemreuse.targets.architectures import architecture
 ORDER = ", ".join(kind.value for kind in CauseKind)
 """The order in which bytes are attributed."""
 
-LEGEND = (
-    "bytes of the causes add up to the difference, as diff makes the changes one by one, in this "
-    f"order: {ORDER}"
-)
+LEGEND = "bytes on the rows add up to the difference"
 BLOCKS = (
-    "blocks per SM: by shared memory and threads, without registers; those of a cause: how many "
-    "the new kernel has more (+) or fewer (-) than it would have without that cause alone, so they "
-    "do not add up"
+    "blocks on a row: those of the new kernel, minus those of the new kernel with that row alone "
+    "undone; they do not add up, and are by shared memory and threads, without registers"
 )
 """What the blocks of `heading` and of causes are; said where a cause has any."""
 BLOCKS_ONLY = "blocks per SM: by shared memory and threads, without registers"
@@ -43,10 +39,29 @@ def growth_clauses(found: Sequence[Difference], *, untold: bool) -> list[str]:
     clauses = {
         f"{counted(larger, 'kernel')} took more bytes": larger,
         f"{counted(may_be, 'kernel')} may take more bytes, for sizes that are not known": may_be,
-        f"{counted(lost, 'kernel')} lost a resident block": lost,
+        _fewer_blocks(found, counted(lost, "kernel")): lost,
         UNTOLD: untold,
     }
     return holding(clauses)
+
+
+def _fewer_blocks(found: Sequence[Difference], who: str) -> str:
+    """That kernels have fewer resident blocks; how many, of a single one."""
+    lost = [one.blocks for one in found if one.blocks is not None and one.blocks[1] < one.blocks[0]]
+    verb = "has" if len(lost) == 1 else "have"
+    numbers = f" ({lost[0][0]} -> {lost[0][1]})" if len(lost) == 1 else ""
+    return f"{who} {verb} fewer resident blocks{numbers}"
+
+
+def counts_line(found: Sequence[Difference]) -> str:
+    """How many kernels are on both sides, and how many of them grew, shrank or lost blocks."""
+    grown = sum(one.bytes > 0 for one in found)
+    fewer = sum(one.bytes < 0 for one in found)
+    lost = sum(one.blocks is not None and one.blocks[1] < one.blocks[0] for one in found)
+    return (
+        f"{counted(len(found), 'kernel')} in both: {grown} took more bytes, {fewer} fewer; "
+        f"{_fewer_blocks(found, str(lost))}"
+    )
 
 
 @dataclass(frozen=True)
@@ -94,6 +109,8 @@ def difference_lines(found: Difference, title: str | None = None) -> Iterator[Te
     `title` is by default its name and scope.
     """
     yield Text(heading(found, title), style="bold" if found.bytes else "")
+    if found.old.sizes and found.new.sizes and not {*found.old.sizes} & {*found.new.sizes}:
+        yield Text("  no buffer of one is in the other by name: are they the same kernel?")
     effects = effects_of(found)
     telling = [one for one in effects if one.bytes]
     width = max((len(f"{one.bytes:+,}") for one in telling), default=0)
@@ -134,7 +151,8 @@ def heading(found: Difference, title: str | None = None) -> str:
         return sizes
     on = new.residents.arch
     if on != old.residents.arch:
-        return f"{sizes}; {blocks[0]} blocks per SM on {old.residents.arch}, {blocks[1]} on {on}"
+        before, after = f"{blocks[0]} (old, {old.residents.arch})", f"{blocks[1]} (new, {on})"
+        return f"{sizes}; blocks per SM: {before} -> {after}, of different architectures"
     if blocks[0] == blocks[1]:
         return f"{sizes}; {blocks[0]} block{'s' if blocks[0] != 1 else ''} per SM of {on} as before"
     lost = blocks[1] < blocks[0] and new.residents.limits

@@ -16,7 +16,7 @@ from smemreuse.report.verdicts import tally
 from smemreuse.results.accepted import Acceptances, Identity
 from smemreuse.results.evidence import by_severity, seen_of, seen_words
 from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
-from smemreuse.results.gate import Gate
+from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.hazards import (
     Hazard,
     HazardKind,
@@ -139,6 +139,12 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
     yield from accepted_lines(linted)
 
 
+_POSSIBLE = (
+    "possible: lint did not prove that this execution comes about; inputs may rule it out, or what "
+    "lint does not follow"
+)
+
+
 def shown_lines(linted: Linted, finding: str, width: int = 100) -> Iterator[Text]:
     """The timelines of the hazards that a finding names: as in brackets, or its fingerprint."""
     for hazard, identity in linted.told:
@@ -150,6 +156,9 @@ def shown_lines(linted: Linted, finding: str, width: int = 100) -> Iterator[Text
         yield Text(f"{what} {where} [{identity.short}]", style="bold")
         for line in timeline_text(timeline_of(hazard), width):
             yield Text(line)
+        yield Text("x: what is missing between the two; =>: what that may lead to", style="dim")
+        if not hazard.certain:
+            yield Text(_POSSIBLE, style="dim")
         if hazard.certain:
             yield Text(seen_words(hazard), style="dim")
 
@@ -195,6 +204,14 @@ def linted_line(found: Sequence[Linted]) -> Text:
     return line.append("".join(f"; {one}" for one in parts if one))
 
 
+_FAILING = {
+    FailOn.AUTHOR: "certain hazards of the kernel's own source",
+    FailOn.COMPILER: "certain hazards",
+    FailOn.POSSIBLE: "hazards, certain or possible",
+}
+"""What makes the exit code 1, in words."""
+
+
 def failures(found: Sequence[Linted], gate: Gate, since: str = "") -> list[str]:
     """Why the exit code is 1, a clause for each reason; none where it is 0.
 
@@ -205,9 +222,10 @@ def failures(found: Sequence[Linted], gate: Gate, since: str = "") -> list[str]:
     stopped = sum(any(map(gate.stops, one.hazards)) for one in found)
     unclear = sum(gate.fails((), one.unknown) for one in found)
     option = "--strict" if gate.strict else f"--fail-on {gate.fail_on.value}"
-    what = f"{since} hazards".strip()
+    which = "hazards" if gate.strict else _FAILING[gate.fail_on]
+    what = f"{since} {which}".strip()
     clauses = {
-        f"{counted(stopped, 'kernel')} with {what} that fail by {option}": stopped,
+        f"{counted(stopped, 'kernel')} with {what} ({option})": stopped,
         f"{counted(unclear, 'kernel')} not followed to the end, which fails by {option}": unclear,
     }
     return holding(clauses)

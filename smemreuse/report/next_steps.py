@@ -198,7 +198,10 @@ def after_check(
         return command("its verdict by itself", "check", path(row.file), *options)
     for row in failed.get(Failure.BARE, ()):
         if row.has_buffers:
-            return _checked_plan("check the layout of smemreuse", row.file)
+            bare = len(dict.fromkeys(one.file for one in failed[Failure.BARE]))
+            first = f", for the first of {bare:,} files" if bare > 1 else ""
+            why = f"compute a layout with smemreuse and check it{first}"
+            return _checked_plan(why, row.file)
     if missing:
         return _new_baseline("check", files, options)
     return NO_BUFFERS if failed else nothing("no plan fails")
@@ -218,7 +221,7 @@ def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None) -> NextSt
     hazards.sort(key=lambda one: (not gate.stops(one[1]), not one[1].certain))
     file, hazard, finding = hazards[0]
     if fixed is None and _can_be_inserted(hazard):
-        return command("apply the fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
+        return command("insert all fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
     shown = path(fixed or file)
     return command("draw what goes wrong", "lint", shown, "--show", finding)
 
@@ -228,7 +231,7 @@ def after_shown(file: str, hazards: Sequence[Hazard]) -> NextStep:
     insertable = [one for one in hazards if one.mend.remedy in _INSERTED]
     if insertable:
         sure = any(one.certain for one in insertable)
-        why = "apply the fixes" if sure else "apply the fixes, unless inputs rule the hazard out"
+        why = "insert all fixes" if sure else "insert all fixes, unless inputs rule the hazard out"
         return command(why, "lint", path(file), "--fix", "-o", "fixed.tir")
     if any(one.certain for one in hazards):
         return command("a report on it", "reproduce", path(file), "-o", "findings")
@@ -247,7 +250,8 @@ def after_diff(
     grown = next((one for one in found if one.is_growth), None)
     if grown is not None:
         asked = _pair_to_explain(grown)
-        why = f"what keeps {' and '.join(asked)} apart" if asked else "what its bytes hang on"
+        takes = f"what makes it {grown.new.arena:,} bytes"
+        why = f"what keeps {' and '.join(asked)} apart" if asked else takes
         return command(why, "explain", path(grown.new.file), *asked)
     if untold and sides is not None:
         return command("what each side has", "compare", *map(path, sides))
@@ -305,7 +309,7 @@ def after_reproduce(file: str, scripts: Sequence[str | None], *, ran: bool) -> N
     if written:
         why = "show one again" if ran else "show one, on a GPU"
         return NextStep(why, quoted("python3", written[0]))
-    return command("apply the fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
+    return command("insert all fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
 
 
 def after_ranking(program: Sequence[str]) -> NextStep:

@@ -105,8 +105,10 @@ def reproduction_lines(found: Sequence[Reproduction]) -> Iterator[Text]:
             yield Text(f"{name}: {words}", style="dim")
     results = {one.shown for one in found}
     for result, words in _RESULTS.items():
-        if result in results:
+        if result in results and result is not Shown.NOT_RUN:
             yield Text(f"{result}: {words}", style="dim")
+    for why in dict.fromkeys(one.why for one in found if one.shown is Shown.NOT_RUN):
+        yield Text(f"not run: {why}; what shows them is `smemreuse reproduce SCRIPT.py` on a GPU")
     for one in found:
         yield Text(f"[{one.finding}] {_answer(one)}")
         yield Text(f"  fix: {one.hazard.mend.sentence}")
@@ -117,7 +119,7 @@ def _answer(one: Reproduction) -> str:
     buffers = ", ".join(one.hazard.buffers)
     what = f"{one.hazard.kind}{f' of {buffers}' if buffers else ''}"
     if one.shown is Shown.NOT_RUN:
-        return f"{one.kernel} is wrong by lint's proof ({what}); not run, because {one.why}."
+        return f"{one.kernel} is wrong by lint's proof ({what})."
     if not one.shown.is_shown:
         counts = next((one.outcomes[name].words for name in _WHEN if name in one.outcomes), "")
         seen = f": {counts}" if counts else ""

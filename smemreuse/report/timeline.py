@@ -29,7 +29,7 @@ _LACKS = {
 }
 
 _OUTCOMES = {
-    HazardKind.RACE: "nothing makes the right column wait, so that it may come first",
+    HazardKind.RACE: "nothing orders the two: the access on the right may come first",
     HazardKind.MISSING_WAIT: "the left column may still be under way when the right one comes",
     HazardKind.MISSING_FENCE: "the two proxies may reach the bytes in the other order",
     HazardKind.UNINITIALISED_READ: "what is read is what was left in the memory",

@@ -193,6 +193,7 @@ def test_a_finding_is_shown_as_a_timeline() -> None:
     (hazard,) = data["kernels"][0]["hazards"]
     for name in (hazard["finding"], hazard["fingerprint"]):
         result = run("lint", RACE, "--show", name)
+        assert "x: what is missing between the two; =>: what that may lead to" in result.stdout
         assert result.exit_code == 1
         assert "a barrier is missing" in result.stdout
         assert result.stdout.index("writes byte 0") < result.stdout.index("reads byte 0")

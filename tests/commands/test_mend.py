@@ -38,13 +38,14 @@ def test_apply_writes_the_merged_kernel_with_its_mends(tmp_path: Path) -> None:
 
 def test_each_mend_is_told_with_its_statement_line_and_hazard(tmp_path: Path) -> None:
     told = run("apply", REFILLED, "--mend", "-o", tmp_path / "mended.tir").stderr
-    first, second, third = told.splitlines()
+    first, second, wrote, third = told.splitlines()
+    assert wrote == f"wrote {tmp_path / 'mended.tir'}"
     assert first.startswith(
         "kernel: inserted `fence_proxy_async()` before `ptx_arrive_barrier(mbarrier_1[1])` "
         "(line 36) to fix missing-fence (certain): threads 32-159 read"
     )
     assert second == "kernel: fixed: lint finds it clean"
-    assert ": an arena of 4,096 bytes for " in third
+    assert "-> 4,096 bytes merged" in third
 
 
 def test_nothing_is_mended_unasked(tmp_path: Path) -> None:

@@ -44,11 +44,11 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "explain-apart": (("explain", BATCHED, "As", "Bs"), "what would lower the bytes"),
     "graph": (("graph", BATCHED, "--format", "dot", "-o", "a.dot"), "look at it"),
     "report": (("report", BATCHED, "-o", "a.html"), "look at it"),
-    "check-bare": (("check", BATCHED), "check the layout of smemreuse"),
-    "lint": (("lint", GEMM), "apply the fixes"),
+    "check-bare": (("check", BATCHED), "compute a layout with smemreuse and check it"),
+    "lint": (("lint", GEMM), "insert all fixes"),
     "lint-clean": (("lint", BATCHED), "nothing to do"),
     "lint-many": (("lint", GEMM, WITNESS, HALO), ""),
-    "diff": (("diff", *SMALLEST, REFILL, HALO), "what its bytes hang on"),
+    "diff": (("diff", *SMALLEST, REFILL, HALO), "what makes it "),
     "diff-alike": (("diff", HALO, HALO), "nothing to do"),
     "diff-untold": (("diff", BATCHED, DUMPS / "two_kernels.sm_80.tir"), "what each side has"),
     "apply": (("apply", *SMALLEST, BATCHED, "-o", "a.tir"), "check what was written"),
@@ -56,7 +56,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "fit-all": (("fit", BATCHED, "--limit", "200000"), "nothing to do"),
     "advise": (("advise", "--gemm", "64", "64", "64", "--top", "3"), "a page with the roofline"),
     "pack": (("pack", RANGES, "-o", "a.csv"), "nothing to do"),
-    "reproduce": (("reproduce", GEMM, "-o", "found"), "apply the fixes"),
+    "reproduce": (("reproduce", GEMM, "-o", "found"), "insert all fixes"),
     "reproduce-none": (("reproduce", HALO, "-o", "found"), "nothing to do"),
 }
 """Calls that need no compiler, and what is said to do next, where one case decides it."""

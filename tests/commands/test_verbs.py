@@ -193,8 +193,9 @@ def test_apply_writes_a_file_and_says_what_it_did(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == f"next (check what was written): smemreuse check {out}\n"
     assert result.stderr == (
-        "batched_gemm_kernel: an arena of 32,768 bytes for 3 shared.dyn buffers, of 65,536 bytes "
-        "side by side\n"
+        f"wrote {out}\n"
+        "batched_gemm_kernel: 3 shared.dyn buffers, 65,536 bytes side by side -> 32,768 bytes "
+        "merged\n"
     )
     (kernel,) = run_json("compare", "--format", "json", out)["kernels"]
     assert [buffer["name"] for buffer in kernel["buffers"]] == ["buf_dyn_shmem"]

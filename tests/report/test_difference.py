@@ -6,7 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from smemreuse.report.difference import difference_lines, effects_of, in_order
+from smemreuse.report.difference import (
+    counts_line,
+    difference_lines,
+    effects_of,
+    growth_clauses,
+    in_order,
+)
 from smemreuse.results.difference import CauseKind, Difference, DifferenceCause, NamedLayout
 from smemreuse.results.residents import Residents
 
@@ -66,3 +72,26 @@ def test_kernels_that_lost_a_block_come_before_those_that_only_grew() -> None:
     assert most.bytes > GREW.bytes
     assert in_order([most, GREW]) == [GREW, most]
     assert in_order([replace(GREW, old=NEW), most]) == [most, replace(GREW, old=NEW)]
+
+
+def test_blocks_of_different_architectures_have_their_sides() -> None:
+    older = replace(OLD, residents=replace(residents(4, 56 * KB), arch="sm_80"))
+    first = next(difference_lines(replace(GREW, old=older))).plain
+    told = "blocks per SM: 4 (old, sm_80) -> 3 (new, sm_90), of different architectures"
+    assert first.endswith(told)
+
+
+def test_fewer_blocks_are_counted_in_numbers_where_one_kernel_has_them() -> None:
+    assert counts_line([GREW]) == (
+        "1 kernel in both: 1 took more bytes, 0 fewer; 1 has fewer resident blocks (4 -> 3)"
+    )
+    assert counts_line([GREW, GREW]).endswith("2 have fewer resident blocks")
+    assert "1 kernel has fewer resident blocks (4 -> 3)" in growth_clauses([GREW], untold=False)
+
+
+def test_kernels_without_a_buffer_in_common_are_doubted() -> None:
+    apart = replace(GREW, old=replace(OLD, sizes={"A": KB}), new=replace(NEW, sizes={"B": KB}))
+    doubt = "  no buffer of one is in the other by name: are they the same kernel?"
+    assert doubt in [line.plain for line in difference_lines(apart)]
+    same = replace(GREW, old=replace(OLD, sizes={"A": KB}), new=replace(NEW, sizes={"A": KB}))
+    assert doubt not in [line.plain for line in difference_lines(same)]

@@ -131,7 +131,7 @@ def test_the_table_and_json_have_the_outcomes() -> None:
         (
             Shown.NOT_RUN,
             {},
-            "is wrong by lint's proof (race of As); not run, because there is no GPU.",
+            "is wrong by lint's proof (race of As).",
         ),
     ],
 )

@@ -64,8 +64,8 @@ def merge_text(dump: Dump, planner: Planner) -> MergedText:
                 except PlanError as error:
                     raise error.located(line=plan.buffers[0].line) from None
                 summary.append(
-                    f"{function.name}: an arena of {plan.arena_text} bytes for {len(plan.buffers)} "
-                    f"{scope} buffers, of {plan.total_bytes:,} bytes side by side"
+                    f"{function.name}: {len(plan.buffers)} {scope} buffers, "
+                    f"{plan.total_bytes:,} bytes side by side -> {plan.arena_text} bytes merged"
                     + (f"; {added} barrier{'s' * (added > 1)} inserted" if added else "")
                 )
     return MergedText(editor.result(), tuple(summary))
