@@ -140,10 +140,12 @@ def _hopeless_lines(one: Fit) -> Iterator[Text]:
         return
     rest = least - sum(size for _, size in held)
     other = f"; {rest:,} bytes are of others, or padding" if rest > 0 else ""
-    where = "" if one.least or len(held) == 1 else f" at {by_line(one.at)}"
-    verb = "may not share bytes" if len(held) > 1 and one.least else "needed together"
-    what = f"{verb}{where}" if len(held) > 1 else "takes that alone"
-    yield Text(f"  {_listed(held)} {'are ' if what.startswith('needed') else ''}{what}{other}")
+    if len(held) == 1:
+        yield Text(f"  {held[0][0]} alone takes {held[0][1]:,} bytes{other}")
+    elif one.least:
+        yield Text(f"  {_listed(held)} may not share bytes{other}")
+    else:
+        yield Text(f"  {_listed(held)} are needed together at {by_line(one.at)}{other}")
 
 
 def by_line(text: str) -> str:

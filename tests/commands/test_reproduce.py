@@ -33,7 +33,9 @@ def document(folder: Path) -> Any:
 def test_of_a_dump_there_is_a_report_that_says_it_was_not_run(tmp_path: Path) -> None:
     result = run("reproduce", "-o", tmp_path / "out", RACE)
     assert result.exit_code == 1
-    assert "1 certain finding" in result.stderr
+    assert "1 certain finding, none launched" in result.stderr
+    assert f"wrote the reports and reproduce.json to {tmp_path / 'out'}" in result.stderr
+    assert result.stdout.count("not run: a dump has no host code to launch it; ") == 1
     (finding,) = document(tmp_path / "out")["findings"]
     assert (finding["shown"], finding["why"]) == ("not run", "a dump has no host code to launch it")
     text = (tmp_path / "out" / finding["report"]).read_text()
