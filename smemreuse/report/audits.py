@@ -159,9 +159,9 @@ def bare_findings(found: Sequence[Checked], bare: Set[str]) -> Iterator[Finding]
 
 
 def bare_lines(found: Sequence[Checked], bare: Set[str]) -> Iterator[Text]:
-    """These files without a plan, where others have one."""
+    """These files without a plan, where there are others."""
     files = [printable(row.file) for row in _first_of(found, bare)]
-    if not files or not any(one.audit.source.is_plan for one in found):
+    if not files or bare >= {one.file for one in found}:
         return
     yield Text(f"nothing to check in {counted(len(files), 'file')}:")
     yield from (Text(f"  {name}") for name in files[:MAX_BARE])
