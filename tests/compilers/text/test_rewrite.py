@@ -72,7 +72,7 @@ def test_every_dump_of_the_repository() -> None:
 def test_a_summary_line_for_each_arena() -> None:
     merged = merge_text(parse_dump(launched("As[0] = Bs[0]\n")), outer)
     assert merged.summary == (
-        "main: an arena of 512 bytes for 2 shared.dyn buffers, of 512 bytes side by side",
+        "main: 2 shared.dyn buffers, 512 bytes side by side -> 512 bytes merged",
     )
 
 
@@ -423,7 +423,7 @@ def test_a_dump_of_apache_tvm_gets_the_barriers_that_its_plan_needs() -> None:
         'T.tvm_storage_sync("shared")'
     )
     assert merged.source.count("tvm_storage_sync") == TVM_PHASES.count("tvm_storage_sync") + 1
-    assert merged.summary[0].endswith(" bytes side by side; 1 barrier inserted")
+    assert merged.summary[0].endswith(" bytes merged; 1 barrier inserted")
     inserted = '        T.tvm_storage_sync("shared")\n'
     assert audit(merged.source).sound
     assert not audit(merged.source.replace(inserted, "", 1)).sound

@@ -39,7 +39,7 @@ def test_what_takes_too_much_is_explained() -> None:
         _footprint(phases(), at_most=20_000, arch="sm_80")
     told = str(caught.value)
     assert told.startswith("kernel_kernel takes 32,768 bytes of shared memory a block, 12,768 more")
-    assert "  peak: all 32,768 bytes are live at position " in told
+    assert "  peak: all 32,768 bytes are live at `" in told
     assert "    Y  32,768 from `" in told
     assert "blocks per SM of sm_80: " in told
 
