@@ -54,15 +54,14 @@ def compiled(variant: str) -> Any:
 
     tilelang.disable_cache()
     tilelang.register_cuda_postproc(lambda source, _target: cuda(source, variant))
-    tries = 8  # TileLang may name two workspaces in either order
-    while True:
+    for left in reversed(range(8)):  # TileLang may name two workspaces in either order
         try:
             made = function().without_attr("tilelang_out_idx")  # given, too, not allocated
             return tilelang.compile(made, target=TARGET, pass_configs=PASS_CONFIGS)
         except RuntimeError as error:
-            tries -= 1
-            if not tries or OTHER not in str(error):
+            if not left or OTHER not in str(error):
                 raise
+    return None
 
 
 def argument(dtype: str, shape: Any, low: int, high: int, values: Any, **random: Any) -> Any:
