@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from smemreuse.checker.layout import ByteIndices
+from smemreuse.checker.layout import ByteIndices, meeting
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.accesses import Footprint
 from smemreuse.semantics.effects import Proxy
@@ -99,14 +99,12 @@ def met_at(
 ) -> tuple[int, tuple[int | None, int | None]]:
     """A byte of the earlier buffer that both access, and the threads that do, two different ones if
     there are; `shift` is from the later buffer's bytes to those."""
-    common, mine, theirs = np.intersect1d(
-        *(earlier.where, later.where + shift), assume_unique=True, return_indices=True
-    )
-    if not len(common):
+    both = meeting(earlier.where, later.where + shift)
+    if both is None:
         return int(earlier.where[0]), (None, None)
-    one, two = earlier.by_thread[mine], later.by_thread[theirs]
+    one, two = earlier.by_thread[both[0]], later.by_thread[both[1]]
     apart = (one != two) & (one >= 0) & (two >= 0)
     further = apart & (one // 32 != two // 32)
     at = int(np.argmax(further if further.any() else apart))
     threads = (int(one[at]), int(two[at])) if apart[at] else (None, None)
-    return int(common[at]), threads
+    return int(earlier.where[both[0][at]]), threads

@@ -4,6 +4,7 @@ those with which it gets as small as is known."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 
 from smemreuse.explainer.changes import Changes, Trial, Trials
 from smemreuse.planner import Problem
@@ -78,8 +79,9 @@ def least_known(changes: Changes) -> tuple[Trials, tuple[int, ...]]:
     while len(steps) < MOST_TOGETHER:
         arena, best = (arenas[-1] if arenas else changes.arena_bytes), None
         tried = _with_one_more(changes, steps, changes.problem_with(steps))
-        for together in sorted(tried, key=lambda one: changes.problem_with(one).lower_bound):
-            if changes.problem_with(together).lower_bound >= arena:
+        bounded = [(changes.problem_with(one).lower_bound, one) for one in tried]
+        for bound, together in sorted(bounded, key=itemgetter(0)):
+            if bound >= arena:
                 break
             found = changes.packed(together, arena - 1)
             if found is not None:

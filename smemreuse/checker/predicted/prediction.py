@@ -25,6 +25,7 @@ from smemreuse.semantics.pointers import Pointers
 from smemreuse.versions import Version, version_of
 from smemreuse.versions.thread_sync import ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry, entries_of
+from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
 from smemreuse.versions.thread_sync.branch_barriers import BranchBarriers
 from smemreuse.versions.thread_sync.candidates import MAX_PAIRS, BarrierCandidates
 from smemreuse.versions.thread_sync.collisions import Collisions
@@ -43,6 +44,7 @@ class ThreadSyncView:
     thread_variables: frozenset[Var]
     fenced: frozenset[Stmt]
     branch_barriers: BranchBarriers
+    followed: frozenset[Stmt]
 
     @staticmethod
     def of(body: Block, pointers: Pointers, version: Version) -> ThreadSyncView:
@@ -58,8 +60,9 @@ class ThreadSyncView:
         fenced = version.fence_pass.fences_to_come(body)
         indices, everyone = frozenset(own), prod(thread_axes(body).values())
         branches = BranchBarriers(body, paths, indices, everyone)
+        followed = frozenset(followed_by_barriers(body, rules))
         return ThreadSyncView(
-            rules, paths, Collisions(paths, entries, rules), indices, fenced, branches
+            rules, paths, Collisions(paths, entries, rules), indices, fenced, branches, followed
         )
 
 
@@ -103,6 +106,7 @@ class Prediction:
             view.collisions,
             operations.effects,
             view.rules,
+            view.followed,
             partners,
             lambda one, two: view.collisions.surely(one, two, None, offsets, work.do),
         )

@@ -7,24 +7,20 @@ the branch, for all threads. A wait that is all there is in an arm or a loop get
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 from smemreuse.ir.kernel import Attr, Block, Evaluate, If, Stmt, nested_blocks
-from smemreuse.semantics.effects import Effect
+from smemreuse.semantics.table import evaluated_effect
 from smemreuse.versions.thread_sync import ThreadSync
 
 
-def followed_by_barriers(
-    body: Block, effects: Callable[[Stmt], Iterable[Effect]], rules: ThreadSync
-) -> Iterator[Stmt]:
-    """The statements of a block, and inside it, directly after which the pass puts a barrier.
-
-    `effects` are those of a statement's operations.
-    """
+def followed_by_barriers(body: Block, rules: ThreadSync) -> Iterator[Stmt]:
+    """The statements of a block, and inside it, directly after which the pass puts a barrier."""
 
     def is_wait(stmt: Stmt) -> bool:
         if isinstance(stmt, Evaluate):
-            return any(map(rules.follows, effects(stmt)))
+            effect = evaluated_effect(stmt)
+            return effect is not None and rules.follows(effect)
         inner = stmt.body if isinstance(stmt, Attr) else ()
         if isinstance(stmt, If) and not stmt.orelse:
             inner = stmt.then
@@ -34,4 +30,4 @@ def followed_by_barriers(
         if len(body) > 1 and is_wait(stmt):
             yield stmt
         for block in nested_blocks(stmt):
-            yield from followed_by_barriers(block, effects, rules)
+            yield from followed_by_barriers(block, rules)

@@ -53,7 +53,7 @@ class BranchBarriers:
     def shared_number(self, candidates: BarrierCandidates) -> str:
         """Why a barrier that the pass may put into a branch may have the number of one that other
         threads come to; empty where none may."""
-        used = list(self._numbered())
+        used = self._numbered
         teams: dict[Team, Stmt] = {}
         added = sorted(candidates.added, key=self._paths.order.__getitem__) if used else ()
         for stmt in added:
@@ -81,9 +81,11 @@ class BranchBarriers:
                 if effect.meeting.group is Group.NAMED:
                     yield stmt, call
 
-    def _numbered(self) -> Iterator[tuple[Stmt, int | None, Team | None]]:
+    @cached_property
+    def _numbered(self) -> tuple[tuple[Stmt, int | None, Team | None], ...]:
         """The barriers with a number, once the pass has been there, and who comes to each; None
         where that is not known."""
+        found = []
         for stmt, call in self._barriers():
             call = self.renamed.get(stmt, call)
             effect = evaluated_effect(stmt)
@@ -91,7 +93,8 @@ class BranchBarriers:
             assert effect.meeting is not None
             at = effect.meeting.identity
             if at is not None and at < len(call.args):
-                yield stmt, constant(call.args[at]), self._team(stmt)
+                found.append((stmt, constant(call.args[at]), self._team(stmt)))
+        return tuple(found)
 
     def _team(self, stmt: Stmt) -> Team | None:
         """The threads of the branches around a statement, as the pass surely knows them; None where

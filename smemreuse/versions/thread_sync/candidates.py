@@ -8,7 +8,7 @@ only some threads are in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, combinations, islice, product
 
@@ -28,7 +28,6 @@ from smemreuse.ir.kernel import (
 from smemreuse.semantics.effects import Effect, Group
 from smemreuse.versions.thread_sync import ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
-from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
 from smemreuse.versions.thread_sync.collisions import Collisions
 from smemreuse.versions.thread_sync.once import once
 
@@ -80,17 +79,18 @@ class BarrierCandidates:
         collisions: Collisions,
         effects: Effects,
         rules: ThreadSync,
+        followed: Set[Stmt],
         partners: Mapping[Buffer, Collection[Buffer]],
         surely: Callable[[Stmt, Stmt], bool],
     ):
-        """`effects` are those of a statement's operations. `surely`: whether the pass surely takes
-        a statement to collide with a later one."""
+        """`effects` are those of a statement's operations; `followed` those of `after_waits`.
+        `surely`: whether the pass surely takes a statement to collide with a later one."""
         self._collisions = collisions
         self._effects = effects
         self._rules = rules
         self._partners = partners
         self._surely = surely
-        self._followed = frozenset(followed_by_barriers(body, effects, rules))
+        self._followed = followed
         self._preceded: set[Stmt] = set()
         self._colliding: set[Stmt] = set()
         self.added: set[Stmt] = set()

@@ -233,20 +233,16 @@ class Collisions:
             if one[1].by_pointer:
                 found = reaching(first, second, places)
                 reaches = [was or now for was, now in zip(reaches, found, strict=True)]
-            elif not self._takes_for_one(one[1], two[1], first, second) and meet(
-                first, second, places[0]
-            ):
+            elif not self._takes_for_one(first, second) and meet(first, second, places[0]):
                 return True
             if all(reaches):
                 return True
         return False
 
-    def _takes_for_one(
-        self, one: AccessEntry, two: AccessEntry, first: EntryElements, second: EntryElements
-    ) -> bool:
+    def _takes_for_one(self, first: EntryElements, second: EntryElements) -> bool:
         """Whether the pass may take elements of different sizes for one thread's own: it compares
         their indices alone, and the threads are the same."""
-        if self._rules.compares_bytes or one.width == two.width:
+        if self._rules.compares_bytes or first.entry.width == second.entry.width:
             return False
         return bool(np.array_equal(first.active.threads.ids, second.active.threads.ids))
 

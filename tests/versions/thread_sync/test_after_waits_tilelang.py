@@ -6,7 +6,6 @@ import pytest
 import tilelang
 
 from scripts.own_merge import kernels_of
-from smemreuse.checker.slice import operations_of
 from smemreuse.ir.kernel import Block, Kernel, nested_blocks
 from smemreuse.versions import version_of
 from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
@@ -36,8 +35,7 @@ BODIES = {
 
 def places(block: Block, kernel: Kernel) -> list[tuple[int, ...]]:
     """Where barriers come after statements of a kernel: the number of each block's statement."""
-    effects = operations_of(kernel).effects
-    after = set(followed_by_barriers(kernel.body, effects, version_of(kernel).thread_sync))
+    after = set(followed_by_barriers(kernel.body, version_of(kernel).thread_sync))
 
     def within(block: Block) -> list[tuple[int, ...]]:
         found: list[tuple[int, ...]] = []
