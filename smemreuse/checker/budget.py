@@ -26,6 +26,10 @@ OF_CHECK = 1_200_000_000
 OF_CASES = 400_000_000
 """Units for tracing a kernel once more, whatever data decide being a case."""
 
+OF_SECOND_LOOK = 60_000_000
+"""The same for a plan that a first trace neither proved nor refuted. On real kernels, what a second
+one proved took a quarter of that."""
+
 OF_KERNEL = 1_800_000_000
 """Units for all plans of one kernel together."""
 

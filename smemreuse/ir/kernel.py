@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 from smemreuse.errors import InputError
@@ -50,6 +51,7 @@ MAX_FOLLOWED = 1 << 22
 """Bytes that are followed one by one; no GPU has as many in the shared memory of a block."""
 
 
+@lru_cache(maxsize=256)
 def element_bits(dtype: str) -> int:
     """Bits that one element of `dtype` takes in shared memory, all its lanes together.
 
@@ -68,6 +70,7 @@ def element_bits(dtype: str) -> int:
     return -(-int(bits) // 8) * 8 * lanes
 
 
+@lru_cache(maxsize=256)
 def is_laid_out(dtype: str) -> bool:
     """Whether the byte of each element is known. Of integers of 1, 2, 3, 5, 6 or 7 bits some code
     generators keep several in a byte: `element_bits` is the most that one takes."""
@@ -95,6 +98,7 @@ class Buffer:
     elem_offset: Expr = Const(0)
     line: int | None = None
     alignment: int | None = None
+    _size: int | None = field(default=None, init=False, repr=False)
 
     @property
     def storage(self) -> Buffer | Var:
@@ -117,6 +121,11 @@ class Buffer:
     @property
     def size(self) -> int | None:
         """Bytes, or None when the shape is symbolic or says nothing (rule 9)."""
+        if self._size is None:
+            object.__setattr__(self, "_size", self._find_size())
+        return self._size
+
+    def _find_size(self) -> int | None:
         if self.is_placeholder:
             return None
         extents = [extent.value for extent in self.shape if isinstance(extent, Const)]

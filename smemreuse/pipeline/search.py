@@ -173,11 +173,17 @@ class PlanSearch:
         """A plan made from one start that passes the check and is smaller than `best`; None if none
         is found.
         """
-        is_hasty = self.trusting and self.options.objective == "speed"
+        below = None if best is None else best.plan.arena_bytes
+        most = self._own.arena_bytes if self._own_may_stay else None
+
+        def is_wanted(guess: Candidate) -> bool:
+            arena = guess.plan.arena_bytes
+            return (below is None or arena < below) and (most is None or arena <= most)
+
         return self._refined(
             lambda conflicts: self._guess(start, conflicts),
-            lambda guess: best is None or _is_smaller(guess, best),
-            FEW_ROUNDS if is_hasty else ROUNDS,
+            is_wanted,
+            FEW_ROUNDS if self._is_hasty else ROUNDS,
         )
 
     def _refined(
@@ -227,12 +233,18 @@ class PlanSearch:
     def _guess(self, start: Start, conflicts: frozenset[Pair] | None = None) -> Candidate:
         """The plan of a start with some conflicts, by default those that failures have shown."""
         conflicts = self.conflicts if conflicts is None else conflicts
-        plan = self._facts.ask(plan_from, self.scope, start, self.options.packer, conflicts)
+        known = (self.scope, start, self.options.packer, conflicts, self._is_hasty)
+        plan = self._facts.ask(plan_from, *known)
         return Candidate(self.kernel, plan)
 
     def _nothing_shared(self) -> Candidate:
         plan = self._facts.ask(side_by_side, self.scope, self.options.packer)
         return Candidate(self.kernel, plan)
+
+    @property
+    def _is_hasty(self) -> bool:
+        """Whether a compiler waits, and asked for speed: each guess takes its time."""
+        return self.trusting and self.options.objective == "speed"
 
     # The compiler's own layout ------------------------------------------------------------------
 
@@ -263,6 +275,12 @@ class PlanSearch:
             return None
         self.own_first = OwnFirst.PROPOSED
         return own
+
+    @property
+    def _own_may_stay(self) -> bool:
+        """Whether no larger plan will be applied: in a lowering the compiler's own layout is, and
+        proved or refuted there."""
+        return self.trusting and self._keeps_unproved(self.stock) and self._may_be_own(self._own)
 
     def _own_below(self, proved: Plan) -> Candidate | None:
         """The compiler's own layout where it is smaller than the proved plan and not refuted, else
@@ -382,10 +400,6 @@ def counterexamples(plan: Plan, verdict: Verdict) -> frozenset[Pair]:
 
 def _shared(plan: Plan) -> frozenset[Pair]:
     return frozenset(frozenset((one, two)) for one, two, _ in plan.sharing_pairs())
-
-
-def _is_smaller(one: Candidate, other: Candidate) -> bool:
-    return one.plan.arena_bytes < other.plan.arena_bytes
 
 
 def _taken_over(plan: Plan, origin: Origin) -> Plan:

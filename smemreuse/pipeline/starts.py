@@ -136,12 +136,19 @@ def least_bytes(facts: KernelFacts, scope: str, start: Start, packer: PackerName
 
 
 def plan_from(
-    facts: KernelFacts, scope: str, start: Start, packer: PackerName, conflicts: frozenset[Pair]
+    facts: KernelFacts,
+    scope: str,
+    start: Start,
+    packer: PackerName,
+    conflicts: frozenset[Pair],
+    hasty: bool = False,
 ) -> Plan:
-    """The smallest arena for the ranges of one start, if no pair of `conflicts` may share bytes."""
+    """The smallest arena for the ranges of one start, if no pair of `conflicts` may share bytes;
+    `hasty` while a compiler waits."""
     ranges = ranges_of(facts, scope, start, packer)
     made = Provenance("dataflow", packer, "bytes", start.value)
-    return packed(with_conflicting(ranges, conflicts), made)
+    own = "best in a lowering" if hasty and packer == "best" else None
+    return packed(with_conflicting(ranges, conflicts), made, own=own)
 
 
 def with_conflicting(ranges: Liveness, conflicts: frozenset[Pair]) -> Liveness:

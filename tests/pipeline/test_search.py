@@ -260,6 +260,27 @@ def test_a_compilers_layout_that_mostly_holds_is_applied_before_it_is_checked(
     assert not seen
 
 
+def test_in_a_lowering_no_plan_is_checked_that_is_larger_than_the_compilers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each check blames one pair, so that the next plan is a little larger."""
+    kernel = dumped("gemm.sm_90a")
+    nothing_settled(monkeypatch)
+    seen: list[int] = []
+
+    def refused(_kernel: Kernel, plan: Plan, effort: Effort) -> Verdict:
+        assert effort is Effort.BOUNDED
+        seen.append(plan.arena_bytes)
+        pairs = [frozenset((one, two)) for one, two, _ in plan.sharing_pairs()]
+        return Verdict(UNPROVED, uncovered=("who knows",), open_pairs=frozenset(pairs[:1]))
+
+    monkeypatch.setattr("smemreuse.pipeline.candidate.judge", refused)
+    own = merge_of(kernel).plan(kernel, DYN)
+    assert search(kernel, SPEED, trusting=True).best().plan.offsets == own.offsets
+    assert seen
+    assert max(seen) <= own.arena_bytes
+
+
 def test_less_sharing_than_in_a_plan_that_passes_is_not_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -8,8 +8,8 @@ from itertools import combinations, permutations
 import pytest
 from hypothesis import given, settings
 
-from smemreuse.planner import PACKERS, Problem, exact, validate
-from smemreuse.planner.best import NODES
+from smemreuse.planner import PACKERS, PASSES, Problem, exact, validate
+from smemreuse.planner.best import FEW_NODES, NODES
 from tests.planner.problems import HOLES, problems
 
 BEST = PACKERS["best"]
@@ -102,6 +102,14 @@ def test_best_is_optimal_here(
     assert placement.arena == arena
     if max(sizes, default=0) < 2**20:
         assert optimum(problem) == arena
+
+
+def test_while_a_compiler_waits_fewer_nodes_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [7 * index + 3 for index in range(60)]
+    problem = Problem.from_intervals(sizes, [16] * 60, [(0, 1)] * 60)
+    searched = counted(monkeypatch, exact.Budget, "spend")
+    validate(problem, PASSES["best in a lowering"](problem))
+    assert len(searched) == FEW_NODES + 1
 
 
 @pytest.mark.parametrize(("orders", "most"), [(3, 4), (20, 21), (1_000, 70)])

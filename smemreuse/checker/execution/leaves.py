@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.ir.expr import Call
-from smemreuse.ir.kernel import Assert, Attr, For, If, Stmt, Store, While
+from smemreuse.ir.kernel import Assert, Attr, Block, For, If, Stmt, Store, While
 from smemreuse.semantics.effects import Effect, Signal
 from smemreuse.semantics.table import evaluated_call
 from smemreuse.semantics.within import AroundMeeting, meeting_within
@@ -37,6 +38,16 @@ class Leaf:
         return self.effect is not None and self.effect.signals is Signal.WAIT
 
 
+class BlockRow(NamedTuple):
+    """A statement of a block: its leaf, if it is one, and whether it is in the slice. `branches`:
+    it is a branch in which threads wait for others."""
+
+    stmt: Stmt
+    leaf: Leaf | None
+    matters: bool
+    branches: bool
+
+
 class Leaves:
     """The leaves in the slice of one kernel and plan, by statement."""
 
@@ -45,6 +56,19 @@ class Leaves:
         self._slice = program_slice
         self._renamed = renamed
         self._known: dict[Stmt, Leaf | None] = {}
+        self._rows: dict[int, tuple[Block, tuple[BlockRow, ...]]] = {}
+
+    def rows(self, block: Block) -> tuple[BlockRow, ...]:
+        """The statements of a block."""
+        known = self._rows.get(id(block))
+        if known is None:
+            known = self._rows[id(block)] = (block, tuple(map(self._row, block)))
+        return known[1]
+
+    def _row(self, stmt: Stmt) -> BlockRow:
+        matters = self._slice(stmt)
+        branches = isinstance(stmt, If) and self._slice.waits(stmt)
+        return BlockRow(stmt, self(stmt) if matters else None, matters, branches)
 
     def __call__(self, stmt: Stmt) -> Leaf | None:
         """The leaf of a statement; None for one with nested statements."""

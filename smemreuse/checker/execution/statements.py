@@ -40,9 +40,9 @@ class Statements:
         """Executes a statement without nested ones. Returns whether it waits for an mbarrier phase;
         if so, the caller continues with `wait`."""
         self.fence_before(stmt, agent)
-        threads = agent.threads
-        self._work.do(STEP + 10 * threads.count)
-        if threads.count == 0:
+        threads, count = agent.threads, agent.threads.count
+        self._work.do(STEP + 10 * count)
+        if count == 0:
             return False
         self._synchronization.meet_unseen(stmt, agent)
         if leaf.touches:

@@ -130,19 +130,18 @@ class Trace(JoinedPaths):
         if agent.threads.count == 0:
             return
         skip = 0
-        for index, stmt in enumerate(block):
+        for index, (stmt, leaf, matters, branches) in enumerate(self._leaves.rows(block)):
             if index < skip:
                 continue
             if isinstance(stmt, Bind):
                 agent.threads = self.values.bind(stmt, agent.threads)
-            if isinstance(stmt, If) and self._slice.waits(stmt):
+            elif branches:
                 group = self._specialized(block[index:], agent)
                 if len(group) > 1:
                     skip = index + 1 + block[index:].index(group[-1][0])
                     yield from self._branch_concurrently(group, agent)
                     continue
-            if self._slice(stmt):
-                leaf = self._leaves(stmt)
+            if matters:
                 if leaf is None:
                     yield from self._statement(stmt, agent)
                     self._predicted.after(stmt, agent)

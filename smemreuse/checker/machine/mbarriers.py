@@ -217,7 +217,10 @@ class Barriers:
     copies_waited_for_alone: int = 0
 
     def __getitem__(self, slot: Slot) -> Barrier:
-        return self.slots.setdefault(slot, Barrier())
+        found = self.slots.get(slot)
+        if found is None:
+            found = self.slots[slot] = Barrier()
+        return found
 
     def initialize(self, slot: Slot, expected: int) -> None:
         self.slots[slot] = self[slot].initialize(expected)

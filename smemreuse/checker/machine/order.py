@@ -280,11 +280,13 @@ class Order:
         clocks = self._clocks[:, warps].max(axis=1)
         return ReleasedClocks(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
 
-    def acquire(self, warps: np.ndarray, handed: ReleasedClocks) -> None:
-        """`warps` have waited for what was handed over."""
+    def acquire(
+        self, warps: np.ndarray, handed: ReleasedClocks, beside: Knowledge = NOTHING
+    ) -> None:
+        """`warps` have waited for what was handed over, and know something `beside` it."""
         self._surely_past.clear()
         self._clocks[:, warps] = np.maximum(self._clocks[:, warps], handed.clocks[:, None])
-        self._learn(warps, handed.known)
+        self._learn(warps, handed.known | beside)
 
     def note_phase(self, warps: np.ndarray, barrier: Hashable, phases: int) -> None:
         """These warps know that so many phases of a barrier are complete."""

@@ -69,9 +69,8 @@ class Signals:
                 self._findings.forked = True  # the threads of other warps learn of it too
                 barriers.waited_in_part |= frozenset(warps.tolist()).difference(full.tolist())
                 barriers.copies_waited_for_alone |= handed.known.copies
-            order.acquire(full, handed)
+            order.acquire(full, handed, Knowledge(0, {incarnation: complete}))
             self._state.proxies.fences.acquire(full, handed.fenced)
-            order.note_phase(full, incarnation, complete)
 
     def _known(self, slot: Slot, threads: Threads) -> int:
         """How many phases of an mbarrier all of these threads know to be complete."""

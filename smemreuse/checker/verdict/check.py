@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from smemreuse.checker.budget import OF_CASES, OF_CHECK, STATEMENT, Work, work_of
+from smemreuse.checker.budget import OF_CHECK, OF_SECOND_LOOK, STATEMENT, Work, work_of
 from smemreuse.checker.errors import BoundReached, Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.traces import TraceOutcome, Traces
@@ -217,7 +217,7 @@ def _traces(
         )
     is_followed = not uncovered.reasons and not any(one.certain for one in findings)
     if findings and is_followed and program_slice.decides_again():
-        each_case = replace(setup, work=Work(OF_CASES, setup.work), every_case=True)
+        each_case = replace(setup, work=Work(OF_SECOND_LOOK, setup.work), every_case=True)
         in_cases, left = _traced(kernel, program_slice, layout, each_case, prediction)
         if not in_cases and (left.stopped_early or not left.reasons):
             return in_cases, left
@@ -236,7 +236,7 @@ def _parted(
     """What holds of findings if the pass may put a barrier between branches that wait for each
     other. With it the kernel hangs: what is wrong without it stays wrong. Or it does not, and what
     is wrong without it may be in order."""
-    work = Work(OF_CASES, setup.work)
+    work = Work(OF_SECOND_LOOK, setup.work)
     _, with_barriers = _traced(
         *(kernel, program_slice, layout, replace(setup, work=work, parts=True), prediction)
     )
