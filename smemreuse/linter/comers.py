@@ -93,7 +93,7 @@ class _DiffersInGroup:
         their values together, in a reduction, is the same for those who take part."""
         value = evaluate(expr, threads)
         if value is not None:
-            return self._differs(np.broadcast_to(value, threads.ids.shape), threads.ids)
+            return isinstance(value, np.ndarray) and self._differs(value, threads.ids)
         if isinstance(expr, Call) and effect_of(expr).exchanges:
             return False
         if isinstance(expr, Load) and expr.buffer.storage in self._made:
@@ -104,8 +104,9 @@ class _DiffersInGroup:
 
     def _differs(self, value: np.ndarray, ids: np.ndarray) -> bool:
         groups = ids // self._group.value
-        pairs = np.unique(np.stack([groups, value.astype(np.int64)]), axis=1)
-        return len(pairs[0]) > len(np.unique(groups))
+        order = np.argsort(groups, kind="stable")
+        groups, value = groups[order], value[order]
+        return bool(((groups[1:] == groups[:-1]) & (value[1:] != value[:-1])).any())
 
 
 @dataclass(frozen=True)

@@ -128,6 +128,7 @@ class Order:
         self._distinct_now: dict[int, tuple[np.ndarray, list[Knowledge]]] = {}
         self._known_to_all: dict[int, tuple[np.ndarray, Knowledge]] = {}
         self._surely_past: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._past_for_some: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def copy(self) -> Order:
         twin = Order(0)
@@ -202,6 +203,19 @@ class Order:
             remembered = self._surely_past[id(warps)] = (warps, np.maximum(least, 1))
         return remembered[1]
 
+    def past_for_some(self, warps: np.ndarray) -> np.ndarray:
+        """For each warp the first epoch that no one of `warps` knows to be over, by the barriers
+        that are surely put in."""
+        remembered = self._past_for_some.get(id(warps))
+        if remembered is None:
+            most = self._clocks[1][warps].max(axis=0, initial=0)
+            remembered = self._past_for_some[id(warps)] = (warps, most)
+        return remembered[1]
+
+    def _forget_past(self) -> None:
+        self._surely_past.clear()
+        self._past_for_some.clear()
+
     def _forget_known(self) -> None:
         self._distinct_now.clear()
         self._known_to_all.clear()
@@ -242,7 +256,7 @@ class Order:
         learned = known.copy()
         which = slice(None) if among is None else among
         learned[which] = np.maximum(learned[which], epochs[which] + 1)
-        self._surely_past.clear()
+        self._forget_past()
         self._clocks[:2, warps] = np.maximum(self._clocks[:2, warps], learned)
 
     def is_inserted(self, warps: np.ndarray, epochs: np.ndarray, among: np.ndarray | None) -> bool:
@@ -258,7 +272,7 @@ class Order:
 
     def _meet(self, warps: np.ndarray, clocks: np.ndarray) -> None:
         self.epochs[warps] += 1
-        self._surely_past.clear()
+        self._forget_past()
         if len(warps) == len(self.known):
             clocks[:] = self.epochs
             return
@@ -270,7 +284,7 @@ class Order:
         """What `warps`, all of whose threads arrive, hand over; their next accesses come later."""
         clocks = self._clocks[:, warps].max(axis=1)
         self.epochs[warps] += 1
-        self._surely_past.clear()
+        self._forget_past()
         clocks[:, warps] = self.epochs[warps]  # the threads of one warp are not ordered by this
         return ReleasedClocks(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
 
@@ -284,7 +298,7 @@ class Order:
         self, warps: np.ndarray, handed: ReleasedClocks, beside: Knowledge = NOTHING
     ) -> None:
         """`warps` have waited for what was handed over, and know something `beside` it."""
-        self._surely_past.clear()
+        self._forget_past()
         self._clocks[:, warps] = np.maximum(self._clocks[:, warps], handed.clocks[:, None])
         self._learn(warps, handed.known | beside)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.machine.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.machine.events import Findings, Waiting
-from smemreuse.checker.machine.mbarriers import MBARRIER_BYTES, Announcement
+from smemreuse.checker.machine.mbarriers import MBARRIER_BYTES, Announcement, Barrier
 from smemreuse.checker.machine.order import Knowledge, ReleasedClocks
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Slot, Values
@@ -49,16 +49,19 @@ class Signals:
         barriers, order = self._state.barriers, self._state.order
         self._note_use(stmt, effect, slot, agent)
         self._use(slot, threads)
-        while barriers[slot].phase % 2 == parity % 2:
+        noted: tuple[Barrier, int] | None = None
+        while (barrier := barriers[slot]).phase % 2 == parity % 2:
             known = self._known(slot, threads)
-            self.waiting[id(agent)] = Waiting(stmt, agent, slot, parity, barriers[slot], known)
+            if noted is None or noted[0] is not barrier or noted[1] != known:
+                self.waiting[id(agent)] = Waiting(stmt, agent, slot, parity, barrier, known)
+                noted = (barrier, known)
             yield BLOCKED
             barriers, order = self._state.barriers, self._state.order
         self.waiting.pop(id(agent), None)
         incarnation, known = barriers.incarnation(slot), self._known(slot, threads)
         complete = barriers[slot].earliest(parity, known)
+        waited = Waiting(stmt, agent, slot, parity, barriers[slot], known)
         for observer in self._findings.observers:
-            waited = Waiting(stmt, agent, slot, parity, barriers[slot], known)
             observer.passes(waited, order)
         if complete < barriers[slot].phase:
             self._findings.forked = True  # another schedule than the one that is tried

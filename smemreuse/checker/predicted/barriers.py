@@ -235,14 +235,14 @@ class PredictedBarriers:
     def _stamp(self, agent: Agent) -> Timestamp:
         order = self._state.order
         warps = self._vectors.warps(agent.threads.ids)
-        known = order.inserted[warps].max(axis=0, initial=0)
+        known = order.past_for_some(warps)
         return Timestamp(self._epochs(agent, order.epochs), known, agent.arms)
 
     def _settle(self, agent: Agent) -> None:
         """Begins a new epoch, since there may be a barrier here."""
         order, warps = self._state.order, self._vectors.warps(agent.threads.ids)
         if agent.timestamps.latest:
-            known = order.inserted[warps].max(axis=0, initial=0)
+            known = order.past_for_some(warps)
             agent.timestamps.settle(warps, order.epochs, known)
         order.advance(warps)
 
@@ -265,7 +265,7 @@ class PredictedBarriers:
                 continue
             stamp = timestamps[earlier]
             among = _together(stamp, agent)
-            which = warps if among is None else np.intersect1d(warps, among)
+            which = warps if among is None else self._vectors.common(warps, among)
             if not len(which):
                 continue
             if order.is_inserted(which, stamp.epochs, among):

@@ -169,6 +169,13 @@ class Vectors:
             known = self._whole_warps[id(ids)] = (self._full_warps(ids), ids)
         return known[0]
 
+    def common(self, one: np.ndarray, two: np.ndarray) -> np.ndarray:
+        """The warps that are in both of two arrays."""
+        known: np.ndarray = self._once(
+            ("common", id(one), id(two)), (one, two), lambda: np.intersect1d(one, two)
+        )
+        return known
+
     def _full_warps(self, ids: np.ndarray) -> np.ndarray:
         count = len(self.everyone)
         present = np.zeros(-(-count // 32) * 32, dtype=bool)
