@@ -66,13 +66,14 @@ def apply(
         found = chosen(kernel, scope)
         for each in found.refused:
             size = f"a plan of {each.plan.arena_bytes:,} bytes"
-            click.echo(f"{kernel.name}: {size} {each.verdict.refusal}", err=True)
+            say_folded([f"{kernel.name}: {size} {each.verdict.refusal}"])
         applied.append((kernel, found.plan))
         return found.plan
 
     applied: list[tuple[Kernel, Plan]] = []
     try:
         dump = read_dump(file)
+        before = dump.source
         if mend:
             dump = _mended(dump, BarrierStage(barriers))
         if trim:
@@ -84,15 +85,15 @@ def apply(
     target.write(merged.source)
     if str(target.output) != "-":
         click.echo(f"wrote {target.output}", err=True)
-    for line in merged.summary or ("nothing to merge: no scope has two buffers",):
-        click.echo(line, err=True)
+    say_folded(merged.summary or ("nothing to merge: no scope has two buffers",))
     large = [*_too_large(applied, planning.arch)]
     for kernel, taken, arch in large:
         more = f"more than {arch.name} has, which is {arch.per_block:,}"
-        click.echo(f"{kernel.name}: a block takes {taken:,} bytes, {more}", err=True)
+        say_folded([f"{kernel.name}: a block takes {taken:,} bytes, {more}"])
     output = str(target.output)
     too_large_for = large[0][2].name if large else None
-    step = after_apply(file, output, bool(merged.summary), too_large_for)
+    gains = dump.source != before or any(plan.sharing_pairs() for _, plan in applied)
+    step = after_apply(file, output, bool(merged.summary), too_large_for, gains=gains)
     emit_next(step, aside=output == "-")
 
 

@@ -26,7 +26,12 @@ from smemreuse.explainer.plans import (
     side_by_side,
 )
 from smemreuse.explainer.timeline import timeline_of
-from smemreuse.report.comparison_legends import answer_lines, compare_legend, kernels_legend
+from smemreuse.report.comparison_legends import (
+    answer_lines,
+    compare_legend,
+    kernels_legend,
+    policies_legend,
+)
 from smemreuse.report.comparisons import (
     PLAN_RULES,
     SORTS,
@@ -230,6 +235,8 @@ def _many(
     out = console()
     compared = [row.comparison for row in rows]
     yield from summary_lines(compared)
+    if any(one.buffers for one in compared):
+        yield from policies_legend()
     yield from baseline_lines(_changes(rows), missing)
     names = dict(zip(map(id, compared), titles_of(compared), strict=True))
     yield from worst_lines(compared, [*names.values()], out.width)

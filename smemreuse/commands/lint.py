@@ -40,12 +40,13 @@ from smemreuse.report.hazards import (
     lint_entry,
     lint_lines,
     linted_line,
+    reasons_beside,
     shown_lines,
 )
 from smemreuse.report.mending import mending_data, mending_lines
 from smemreuse.report.next_step import NextStep
 from smemreuse.report.next_steps import after_lint, after_shown
-from smemreuse.results.accepted import Acceptances
+from smemreuse.results.accepted import Acceptances, numbering_words
 from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.known_hazards import KnownKernel, known_to
 from smemreuse.results.matching import KernelName
@@ -133,7 +134,8 @@ def lint(
         say_stale(acceptances, ((one.file, one.report.kernel) for one in found))
     reasons = failures(found, gate, since="new" if baseline is not None else "")
     if show is not None:
-        batch.end(reasons, _show(found, show, batch))
+        step = _show(found, show, batch)
+        batch.end(reasons_beside(reasons, found, show, gate), step)
         return
     shown = [one for one in found if one.told or one.fails(gate) or not batch.only_findings]
     if output != "-":
@@ -236,5 +238,8 @@ def _tables(
             yield from lint_lines(linted)
         if any(linted.open_hazards for linted in shown):
             yield Text(FINDINGS, style="dim")
+        named = (identity.short for linted in shown for _, identity in linted.open_hazards)
+        if numbering := numbering_words(named):
+            yield Text(numbering, style="dim")
     if batch.single:
         yield from known

@@ -49,9 +49,8 @@ from smemreuse.reproduce.cases import ReproductionCase
 from smemreuse.reproduce.running import Launching
 from smemreuse.results.accepted import Acceptances
 from smemreuse.results.hazards import LintReport
-from smemreuse.results.reproduction import Reproduction
+from smemreuse.results.reproduction import A_DUMP, Reproduction
 
-A_DUMP = "a dump has no host code to launch it"
 NO_GPU = "PyTorch sees no GPU here"
 ONLY_WRITTEN = "--lower-only launches nothing"
 

@@ -55,7 +55,10 @@ OTHERS = (
 MERGED = "the layout that its buffers are merged in is not proved"
 POLLS = "it has a loop that may wait for other blocks"
 HANDED_ON = "{} is both read and written in global memory, whose order lint does not follow"
-LATER = "the compiler inserts its barriers only after this dump"
+LATER = (
+    "the compiler inserts its barriers only after this dump; while it compiles, "
+    "`smemreuse.tilelang.merge(trim=True)` takes out those that are not needed"
+)
 
 _DESCRIPTOR = re.compile(r"_desc(_\d+)?$")
 

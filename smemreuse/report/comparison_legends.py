@@ -73,6 +73,16 @@ def _shared_legend(
         )
 
 
+def _launch_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:
+    """That a layout may be sound and yet too large, where one is."""
+    if any(one.fits is False for one in results):
+        yield Text(
+            "too large: no block launches, as it takes more shared memory than the GPU has for "
+            "one; `sound` says only that no byte is overwritten too early.",
+            style="dim",
+        )
+
+
 def blocks_change(row: Comparison) -> bool:
     """Whether the chosen layout has another number of resident blocks than the default."""
     known = row.default_blocks is not None and row.applied.resident is not None
@@ -95,10 +105,10 @@ def kernels_legend(out: Console, compared: Sequence[Comparison]) -> Iterator[Tex
     """What the headings of `kernels_table` mean, and what the plans are for."""
     yield Text(f"default: {_default_words(compared)}.", style="dim")
     yield Text(f"chosen: {_SHIPPED} change: in % of default.", style="dim")
-    yield from policies_legend()
     if out.width > 99:
         yield Text(_ABOVE, style="dim")
     applied = [one.applied for one in compared]
+    yield from _launch_legend(applied)
     if any(blocks_change(one) for one in compared):
         yield Text(f"{BLOCKS}, `2 -> 3`: 2 with the default, 3 with the chosen layout.")
     yield from _shared_legend(applied, applied)
@@ -114,4 +124,7 @@ def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     yield Text(_ABOVE, style="dim")
     yield Text("proved smallest: no arena of that policy is smaller.", style="dim")
     results = [one for row in compared for one in row.policies.values()]
+    if any(one.kept for one in results):
+        yield Text("kept: the compiler's own layout, as no smaller one is proved.", style="dim")
+    yield from _launch_legend(results)
     yield from _shared_legend(results, [one.applied for one in compared])

@@ -217,7 +217,7 @@ def kernels_table(
         Col("above bound", NUMBER, lambda one: above_text(one[0].applied), out.width > 99),
         Col("SM", WORD, lambda one: one[0].arch, len({row.arch for row in rows}) > 1),
         Col(BLOCKS, NUMBER, lambda one: _blocks_now(one[0])),
-        Col("verdict", WORD, lambda one: kind_text(one[0].applied.verdict)),
+        Col("verdict", WORD, lambda one: _verdict_of(one[0].applied)),
         Col("baseline", TEXT, lambda one: one[2], bool(more)),
     )
 
@@ -238,7 +238,7 @@ _POLICY: Sequence[Col[_Line]] = (
     Col("above bound", NUMBER, lambda one: above_text(one[1])),
     Col("proved smallest", WORD, lambda one: "yes" if one[1].optimal else "no"),
     Col(BLOCKS, NUMBER, lambda one: _blocks(one[1])),
-    Col("verdict", WORD, lambda one: _verdict_cell(one[1])),
+    Col("verdict", WORD, lambda one: _verdict_of(one[1], kept=True)),
 )
 
 
@@ -305,9 +305,15 @@ def _file(row: Comparison) -> str:
     return printable(Path(row.file).name)
 
 
-def _verdict_cell(result: PolicyResult) -> Text:
+TOO_LARGE = "too large"
+"""Said beside the verdict on a layout with which no block launches."""
+
+
+def _verdict_of(result: PolicyResult, *, kept: bool = False) -> Text:
+    """The verdict, that the compiler's own layout is `kept`, and that it is too large."""
     word = kind_text(result.verdict)
-    return word.append(", kept") if result.kept else word
+    word = word.append(", kept") if kept and result.kept else word
+    return word.append(f", {TOO_LARGE}") if result.fits is False else word
 
 
 def hoped_lines(rows: Sequence[Comparison]) -> list[Text]:
@@ -394,21 +400,13 @@ def worst_lines(rows: Sequence[Comparison], titles: Sequence[str], width: int) -
 
 
 def _concern_lines(row: Comparison, title: str, width: int) -> Iterator[Text]:
-    """One line for a concern; two or three where the reason would get less than half of it."""
+    """A concern and its reason, which gets lines of its own where less than half of one is left."""
     line = Text(f"  {row.concern}: ", style=_style(row.concern)).append(f"{title}:", "default")
     if len(line) <= width // 2:
-        yield _cut(line.append(f" {row.why}", "default"), width)
+        yield line.append(f" {row.why}", "default")
     else:
         yield line
-        yield _cut(Text(f"    {row.why}"), 2 * width)
-
-
-def _cut(line: Text, width: int) -> Text:
-    """As much of a line as there is room for."""
-    if len(line) <= width:
-        return line
-    line.truncate(width - 3)
-    return line.append("...")
+        yield Text(f"    {row.why}")
 
 
 def _style(concern: Concern | None) -> str:

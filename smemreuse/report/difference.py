@@ -18,12 +18,17 @@ ORDER = ", ".join(kind.value for kind in CauseKind)
 
 LEGEND = "bytes on the rows add up to the difference"
 BLOCKS = (
-    "blocks on a row: those of the new kernel, minus those of the new kernel with that row alone "
-    "undone; they do not add up, and are by shared memory and threads, without registers"
+    "blocks on a row: resident blocks that the new kernel has more (+) or fewer (-) than it would "
+    "have without the bytes of that row alone. Rows of blocks do not add up. Blocks are by shared "
+    "memory and threads, without registers"
 )
 """What the blocks of `heading` and of causes are; said where a cause has any."""
 BLOCKS_ONLY = "blocks per SM: by shared memory and threads, without registers"
 
+STRANGERS = (
+    "these may be two different kernels, as they have no buffer name in common; of such two the "
+    "causes tell nothing"
+)
 
 UNTOLD = (
     "diff cannot know whether a kernel grew: each side has kernels that the other side lacks, or "
@@ -54,13 +59,15 @@ def _fewer_blocks(found: Sequence[Difference], who: str) -> str:
 
 
 def counts_line(found: Sequence[Difference]) -> str:
-    """How many kernels are on both sides, and how many of them grew, shrank or lost blocks."""
+    """How many kernels are on both sides, by what they are matched, and how many of them grew,
+    shrank or lost blocks."""
     grown = sum(one.bytes > 0 for one in found)
     fewer = sum(one.bytes < 0 for one in found)
     lost = sum(one.blocks is not None and one.blocks[1] < one.blocks[0] for one in found)
+    renamed = any(one.old.kernel != one.new.kernel for one in found)
     return (
-        f"{counted(len(found), 'kernel')} in both: {grown} took more bytes, {fewer} fewer; "
-        f"{_fewer_blocks(found, str(lost))}"
+        f"{counted(len(found), 'kernel')} compared, matched by name{' or file' * renamed}: "
+        f"{grown} took more bytes, {fewer} fewer; {_fewer_blocks(found, str(lost))}"
     )
 
 
@@ -110,7 +117,7 @@ def difference_lines(found: Difference, title: str | None = None) -> Iterator[Te
     """
     yield Text(heading(found, title), style="bold" if found.bytes else "")
     if found.old.sizes and found.new.sizes and not {*found.old.sizes} & {*found.new.sizes}:
-        yield Text("  no buffer of one is in the other by name: are they the same kernel?")
+        yield Text(f"  {STRANGERS}", style="yellow")
     effects = effects_of(found)
     telling = [one for one in effects if one.bytes]
     width = max((len(f"{one.bytes:+,}") for one in telling), default=0)

@@ -231,6 +231,23 @@ def failures(found: Sequence[Linted], gate: Gate, since: str = "") -> list[str]:
     return holding(clauses)
 
 
+def reasons_beside(
+    reasons: Sequence[str], found: Sequence[Linted], finding: str, gate: Gate
+) -> list[str]:
+    """The reasons for exit code 1 beside the timeline of one finding: that finding, where it is
+    one, and else others of the input."""
+    named = [
+        hazard
+        for linted in found
+        for hazard, identity in linted.open_hazards
+        if finding in (identity.short, identity.fingerprint)
+    ]
+    if not reasons or any(map(gate.stops, named)):
+        return [*reasons]
+    first, *more = reasons
+    return [f"not for {finding}, but for other findings: {first}", *more]
+
+
 def known_line(found: Sequence[Linted]) -> Text:
     """How many hazards are new since a baseline, and how many kernels have certain ones that it
     knows: that nothing is new makes no kernel clean."""

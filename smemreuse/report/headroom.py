@@ -91,29 +91,39 @@ def _change_lines(both: ShippedHeadroom, everything: bool) -> Iterator[Text]:
 
 
 def _beyond_lines(both: ShippedHeadroom) -> Iterator[Text]:
-    """What the bytes are for that are not live at the peak."""
+    """What the bytes are for that are not live at the peak, and whose they are."""
     beyond = both.shipped.arena_bytes - both.shipped.peak.bytes
     if beyond <= 0:
         return
     unshared = min(both.unshared, beyond)
     shares = {
         _WHY_NOT_SHARED.get(both.objective, "could be shared"): unshared,
-        _apart_words(both.shipped): beyond - unshared,
+        _APART if both.shipped.beyond else _GAPS: beyond - unshared,
     }
     parts = [(size, why) for why, size in shares.items() if size]
+    other = f"the other {beyond:,} bytes{_owners(both.shipped)}"
     if len(parts) == 1:
-        yield Text(f"  the other {beyond:,} bytes {parts[0][1]}")
+        yield Text(f"  {other} {parts[0][1]}")
     else:
         told = "; ".join(f"{size:,} {why}" for size, why in parts)
-        yield Text(f"  the other {beyond:,} bytes: {told}")
+        yield Text(f"  {other}: {told}")
 
 
-def _apart_words(found: Headroom) -> str:
-    """What lies where nothing is live at the peak: buffers that are not live there, or gaps."""
+_APART = "may not share with all buffers that are live there, or are of alignment"
+_GAPS = "are gaps that alignment leaves"
+"""What lies where nothing is live at the peak: buffers that are not live there, or gaps."""
+
+MOST_NAMED = 6
+"""Buffers that a sentence names; more are counted."""
+
+
+def _owners(found: Headroom) -> str:
+    """The buffers that lie beside those of the peak, in parentheses; empty for gaps alone."""
     if not found.beyond:
-        return "are gaps that alignment leaves"
-    names = ", ".join(found.beyond)
-    return f"are of {names}, which may not share with all of these, or of alignment"
+        return ""
+    rest = len(found.beyond) - MOST_NAMED
+    named = ", ".join(found.beyond[:MOST_NAMED])
+    return f" ({named}{f' and {rest} more' if rest > 0 else ''}, not live there)"
 
 
 def _next_block_lines(found: NextBlock, both: ShippedHeadroom) -> Iterator[Text]:

@@ -53,11 +53,17 @@ class Layouts:
         return "none, it leaves static shared memory as it is"
 
 
+SHIPS_WITH_HAZARD = (
+    "it ships all the same: the kernel has that hazard in every layout, and once the hazard is "
+    "fixed, the proof of this one holds"
+)
+
+
 def layout_lines(subject: Subject, layouts: Layouts, refuted: str = "") -> Iterator[Text]:
     """The layout that is chosen, its bytes and verdict, and those that it is compared with.
 
-    `refuted` is the hazard of the kernel that refutes what a proof of sharing assumes: no layout
-    that shares bytes is then told to be proved.
+    `refuted` is the hazard of the kernel that refutes what a proof of sharing assumes: of layouts
+    that share bytes it is told that they are proved but for that.
     """
     plan, verdict = layouts.shipped
     yield Text(f"{subject.kernel.name} ({subject.scope})", style="bold")
@@ -70,8 +76,10 @@ def layout_lines(subject: Subject, layouts: Layouts, refuted: str = "") -> Itera
     elif not plan.provenance.is_own:
         other, found = layouts.default
         against = _against(other.arena_bytes, plan.arena_bytes)
-        told = _told(other, found, refuted and "for the same reason").append(against)
+        told = _told(other, found, refuted and "as above").append(against)
         yield Text(f"{name}{other.arena_bytes:,} bytes ").append_text(told)
+    if refuted and verdict.sound and plan.sharing_pairs():
+        yield Text(f"  {SHIPS_WITH_HAZARD}")
     if plan.sharing_pairs():
         apart = layouts.apart.arena_bytes
         yield Text(f"  buffers side by side: {apart:,} bytes{_against(apart, plan.arena_bytes)}")
@@ -80,7 +88,8 @@ def layout_lines(subject: Subject, layouts: Layouts, refuted: str = "") -> Itera
 def _told(plan: Plan, verdict: Verdict, refuted: str) -> Text:
     """The verdict on a layout, in parentheses."""
     if refuted and verdict.sound and plan.sharing_pairs():
-        return Text("(", style="").append("not proved", style="yellow").append(f": {refuted})")
+        but = "proved, but for a hazard of the kernel itself"
+        return Text("(", style="").append(but, style="yellow").append(f": {refuted})")
     word = kind_text(verdict.verdict)
     return Text("(proved " if verdict.sound else "(", style="").append_text(word).append(")")
 

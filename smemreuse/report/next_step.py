@@ -98,12 +98,22 @@ def path(file: str) -> str:
 # After verbs that write files ---------------------------------------------------------------------
 
 
-def after_apply(file: str, output: str, merged: bool, too_large_for: str | None = None) -> NextStep:
-    """`merged` tells whether anything was; `too_large_for` is the GPU on which it does not fit."""
+def after_apply(
+    file: str,
+    output: str,
+    merged: bool,
+    too_large_for: str | None = None,
+    *,
+    gains: bool = True,
+) -> NextStep:
+    """`merged` tells whether anything was; `too_large_for` is the GPU on which it does not fit.
+    `gains` tells whether anything shares bytes, or was inserted or taken out."""
     if too_large_for is not None:
         return command("what would make it fit", "fit", path(file), "--arch", too_large_for)
     if not merged:
         return nothing("no two buffers were to be merged")
+    if not gains:
+        return command("why no two buffers share bytes", "explain", path(file))
     if output == "-":
         words = command("", "apply", path(file), "-o", "-").words
         return NextStep("check it", (*words, "|", *command("", "check", "-").words))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -16,8 +17,10 @@ from smemreuse.report.elaborations import elaboration_data, made_by
 from smemreuse.report.hazards import hazard_data
 from smemreuse.report.timeline import timeline_of, timeline_text
 from smemreuse.reproduce.refuted import OF_A_PLAN
+from smemreuse.results.accepted import numbering_words
 from smemreuse.results.evidence import seen_words
 from smemreuse.results.reproduction import (
+    A_DUMP,
     ALONE,
     AS_IT_IS,
     DELAYED,
@@ -108,10 +111,29 @@ def reproduction_lines(found: Sequence[Reproduction]) -> Iterator[Text]:
         if result in results and result is not Shown.NOT_RUN:
             yield Text(f"{result}: {words}", style="dim")
     for why in dict.fromkeys(one.why for one in found if one.shown is Shown.NOT_RUN):
-        yield Text(f"not run: {why}; what shows them is `smemreuse reproduce SCRIPT.py` on a GPU")
+        yield Text(f"not run: {why}; {_what_runs(found, why)}")
+    if numbering := numbering_words(one.finding for one in found):
+        yield Text(numbering, style="dim")
     for one in found:
         yield Text(f"[{one.finding}] {_answer(one)}")
         yield Text(f"  fix: {one.hazard.mend.sentence}")
+
+
+def _what_runs(found: Sequence[Reproduction], why: str) -> str:
+    """What launches the kernels that were not run: their script, where it is known."""
+    of_why = [one for one in found if one.why == why]
+    scripts = dict.fromkeys(
+        str(one.hazard.site.source.file) if one.hazard.site.source is not None else ""
+        for one in of_why
+    )
+    if why != A_DUMP:
+        scripts = dict.fromkeys(one.file for one in of_why)
+    if len(scripts) == 1 and (script := next(iter(scripts))):
+        return f"on a GPU `smemreuse reproduce {shlex.quote(script)}` launches them"
+    return (
+        "on a GPU `smemreuse reproduce` launches them, given the Python script that compiles the "
+        "kernel in place of the dump"
+    )
 
 
 def _answer(one: Reproduction) -> str:

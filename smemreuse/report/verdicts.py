@@ -54,9 +54,7 @@ def findings(verdict: Verdict, *, drawn: bool = False, width: int = 100) -> Iter
     """A line for everything that the checker found, left out, or relied on; `drawn` with the
     timeline of each violation that an execution shows, in so many characters."""
     for violation in verdict.violations:
-        buffers = " and ".join(violation.buffers)
-        rule = f"rule {violation.rule} ({violation.rule.title})"
-        yield Text(f"  {rule}, {buffers}: {violation.witness}")
+        yield Text(f"  {violation.titled}")
         timeline = violation_timeline(violation) if drawn else None
         room = width - len(_INDENT)
         for line in () if timeline is None else timeline_text(timeline, room):

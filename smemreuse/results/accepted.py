@@ -57,6 +57,19 @@ def numbers_of(fingerprints: Sequence[str]) -> list[str]:
     return [f"-{at}of{many}" if many > 1 else "" for at, many in occurrences(fingerprints)]
 
 
+_NUMBER = re.compile(r"-(\d+)of(\d+)$")
+
+
+def numbering_words(findings: Iterable[str]) -> str:
+    """What `-1of2` at the end of a finding's name means, by the first that has it; else empty."""
+    for number in filter(None, map(_NUMBER.search, findings)):
+        at, many = number.groups()
+        return (
+            f"{number[0]}: {at} of {many} findings of that kernel that differ by their lines alone"
+        )
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Acceptance:
     """One entry: a finding is accepted that all of what is not empty fits.

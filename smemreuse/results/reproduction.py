@@ -104,6 +104,9 @@ class Reproduction:
     script: str | None = None
 
 
+A_DUMP = "a dump has no host code to launch it"
+"""Why nothing of a dump is launched."""
+
 HANGS = (HazardKind.MISSED_PHASE, HazardKind.BARRIER_DEADLOCK)
 """What shows by a launch that does not end, and by nothing else."""
 

@@ -59,6 +59,12 @@ class Violation:
     def __str__(self) -> str:
         return f"rule {self.rule}, {' and '.join(self.buffers)}: {self.witness}"
 
+    @property
+    def titled(self) -> str:
+        """The same with what the rule is about, in two or three words."""
+        rule = f"rule {self.rule} ({self.rule.conflict})"
+        return f"{rule}, {' and '.join(self.buffers)}: {self.witness}"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
@@ -102,7 +108,8 @@ class Verdict:
     @property
     def refusal(self) -> str:
         """Why a plan was not applied: the word, and the first thing that speaks against it."""
-        return f"not applied, {self.verdict}: {self.first_finding}"
+        first = self.violations[0].titled if self.violations else self.first_finding
+        return f"not applied, {self.verdict}: {first}"
 
     def __repr__(self) -> str:
         """One line: the word, the rules broken, and how much was not covered."""

@@ -392,7 +392,7 @@ def test_lint_and_check_have_a_line_of_all_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("count", "words"),
     [
-        (1, ("default merge", "dataflow", "inner", "proved smallest")),
+        (1, ("default merge", "dataflow", "inner", "proved smallest", "lower bound")),
         (5, ("default", "chosen", "change")),
     ],
 )
@@ -402,5 +402,14 @@ def test_what_headings_mean_is_said_once_below_the_table(
     files = [*DUMPS.glob("*gemm*.tir")][:count]
     text = run("compare", *files).stdout
     legend = text.partition("\nPlanned for speed")[0].rpartition("-+\n")[2]
-    for word in ("lower bound", "above bound", *words):
+    for word in ("above bound", *words):
         assert len(re.findall(rf"(?:^|[.;] ){word}: ", legend, re.MULTILINE)) == 1, word
+
+
+def test_of_many_files_the_policies_are_explained_right_below_their_sums() -> None:
+    text = run("compare", *[*DUMPS.glob("*gemm*.tir")][:5]).stdout
+    sums, _, rest = text.partition("\nouter: ")
+    assert sums.splitlines()[-1].startswith("chosen layouts (dataflow) against")
+    assert "+-" not in sums
+    for word in ("inner", "dataflow", "lower bound"):
+        assert text.count(f"\n{word}: ") == rest.count(f"\n{word}: ") == 1, word

@@ -56,7 +56,8 @@ def test_nothing_to_tell() -> None:
     found = run("diff", *SMALLEST, BATCHED, BATCHED)
     assert found.exit_code == 0
     assert found.stdout == (
-        "1 kernel in both: 0 took more bytes, 0 fewer; 0 have fewer resident blocks\n"
+        "1 kernel compared, matched by name: 0 took more bytes, 0 fewer; 0 have fewer resident "
+        "blocks\n"
         "next: nothing to do: no kernel takes more bytes or lost a block\n"
     )
 
@@ -209,7 +210,7 @@ def test_folders_go_by_the_names_of_their_files(grown: Path, tmp_path: Path) -> 
         (folder / "b.tir").write_text(second.read_text())
     found = run("diff", *SMALLEST, old, new)
     assert found.exit_code == 1
-    assert found.stdout.startswith("2 kernels in both: 1 took more bytes, 0 fewer; 1 has ")
+    assert found.stdout.startswith("2 kernels compared, matched by name: 1 took more bytes, 0 ")
     assert found.stdout.count("Bs grew: 16,384 to 32,768 bytes") == 1
     assert "\nb.tir: batched_gemm_kernel (shared.dyn): 32,768 to 49,152 bytes" in found.stdout
     (new / "c.tir").write_text("no dump(")
@@ -223,4 +224,4 @@ def test_two_policies_of_one_result_are_not_mixed(tmp_path: Path) -> None:
     path = result(BATCHED, "compare", tmp_path / "result.json")
     told = run("diff", *SMALLEST, "--policy", "outer", path, BATCHED)
     assert told.exit_code == 0
-    assert "1 kernel in both: 0 took more bytes" in told.stdout
+    assert "1 kernel compared, matched by name: 0 took more bytes" in told.stdout

@@ -199,6 +199,22 @@ def test_a_finding_is_shown_as_a_timeline() -> None:
         assert result.stdout.index("writes byte 0") < result.stdout.index("reads byte 0")
 
 
+def test_beside_one_finding_the_exit_code_is_told_to_be_for_others(tmp_path: Path) -> None:
+    """What is shown may be only possible, where something else is certain."""
+    (tmp_path / "race.tir").write_text(RACE.read_text())
+    (tmp_path / "possible.tir").write_text(POSSIBLE.read_text())
+    kernels = json.loads(run("lint", tmp_path, "--format", "json").stdout)["kernels"]
+    found = {one["certain"]: one["finding"] for each in kernels for one in each["hazards"]}
+    told = "1 kernel with certain hazards of the kernel's own source (--fail-on author)"
+    for certain, beside in (
+        (True, ""),
+        (False, f"not for {found[False]}, but for other findings: "),
+    ):
+        result = run("lint", tmp_path, "--show", found[certain])
+        assert result.exit_code == 1
+        assert result.stderr.splitlines()[-1] == f"smemreuse: exit code 1: {beside}{told}"
+
+
 def test_a_finding_that_there_is_not_is_bad_usage() -> None:
     for options, why in ([], "there is no finding 00000000"), (["--format", "json"], "--format"):
         result = run("lint", RACE, "--show", "00000000", *options)

@@ -160,6 +160,13 @@ def test_what_was_inserted_keeps_to_the_width_too() -> None:
     assert last_step(fixed.stdout) == ["next: nothing to do: fixed.tir has no hazard"]
 
 
+def test_where_a_merge_gains_nothing_it_is_why() -> None:
+    result = run("apply", str(BATCHED), "-o", "a.tir")
+    assert "no two of them share bytes" in " ".join(result.stderr.split())
+    why = "next (why no two buffers share bytes): smemreuse explain"
+    assert " ".join(last_step(result.stdout)).startswith(why)
+
+
 def test_options_go_with_it() -> None:
     """What was asked of one architecture and objective is asked of them again."""
     words = ("plan", *SMALLEST, "--arch", "sm_90", str(BATCHED))

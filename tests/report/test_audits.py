@@ -26,7 +26,7 @@ def test_the_verdict_comes_first() -> None:
     assert heading == (
         "unsound: made.tir: gemm_kernel (shared.dyn), merged in the file, 2 buffers in 32,768 bytes"
     )
-    assert finding == "  rule 2 (Loops go round), As and Cs: `Cs[0] = acc[0]` overwrote it"
+    assert finding == "  rule 2 (loop-carried), As and Cs: `Cs[0] = acc[0]` overwrote it"
     assert re.fullmatch(r"  \[plan-[0-9a-f]{8}\] names it in smemreuse.toml", known_by)
 
 

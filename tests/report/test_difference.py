@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from smemreuse.report.difference import (
+    STRANGERS,
     counts_line,
     difference_lines,
     effects_of,
@@ -83,15 +84,18 @@ def test_blocks_of_different_architectures_have_their_sides() -> None:
 
 def test_fewer_blocks_are_counted_in_numbers_where_one_kernel_has_them() -> None:
     assert counts_line([GREW]) == (
-        "1 kernel in both: 1 took more bytes, 0 fewer; 1 has fewer resident blocks (4 -> 3)"
+        "1 kernel compared, matched by name: 1 took more bytes, 0 fewer; 1 has fewer resident "
+        "blocks (4 -> 3)"
     )
+    moved = replace(GREW, new=replace(NEW, kernel="k2"))
+    assert "2 kernels compared, matched by name or file: " in counts_line([GREW, moved])
     assert counts_line([GREW, GREW]).endswith("2 have fewer resident blocks")
     assert "1 kernel has fewer resident blocks (4 -> 3)" in growth_clauses([GREW], untold=False)
 
 
 def test_kernels_without_a_buffer_in_common_are_doubted() -> None:
     apart = replace(GREW, old=replace(OLD, sizes={"A": KB}), new=replace(NEW, sizes={"B": KB}))
-    doubt = "  no buffer of one is in the other by name: are they the same kernel?"
+    doubt = f"  {STRANGERS}"
     assert doubt in [line.plain for line in difference_lines(apart)]
     same = replace(GREW, old=replace(OLD, sizes={"A": KB}), new=replace(NEW, sizes={"A": KB}))
     assert doubt not in [line.plain for line in difference_lines(same)]

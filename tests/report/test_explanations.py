@@ -11,7 +11,7 @@ from smemreuse.report.explanations import (
     explain_table,
     grouped_lines,
 )
-from smemreuse.report.layouts import Layouts
+from smemreuse.report.layouts import SHIPS_WITH_HAZARD, Layouts
 from smemreuse.results.explanation import Cause
 from smemreuse.results.plan import Plan
 from smemreuse.results.preconditions import Preconditions
@@ -109,11 +109,15 @@ def test_a_proof_that_lint_refutes_is_not_called_one() -> None:
     layouts = Layouts("TileLang", (SHARED, PROVED), (default, PROVED), APART)
     lines = [str(one) for one in explain_summary(out(), SUBJECT, layouts, (), (), refuted)]
     assert lines[1].endswith(
-        "smemreuse's layout (not proved: the kernel has a data race at line 7)"
+        "smemreuse's layout (proved, but for a hazard of the kernel itself: the kernel has a data "
+        "race at line 7)"
     )
-    assert lines[2].endswith("32,768 bytes (not proved: for the same reason); the same size")
+    but = "proved, but for a hazard of the kernel itself"
+    assert lines[2].endswith(f"32,768 bytes ({but}: as above); the same size")
+    assert lines[3] == f"  {SHIPS_WITH_HAZARD}"
     alone = [str(one) for one in explain_summary(out(), SUBJECT, shipped(APART), (), (), refuted)]
     assert alone[1].endswith("no buffers share bytes (proved sound)")
+    assert f"  {SHIPS_WITH_HAZARD}" not in alone
 
 
 def test_reasons_of_pairs_are_clauses_with_the_rule_after_them() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from smemreuse.compilers.text.reader import read_dump
+from smemreuse.ir.source import SourceLine
 from smemreuse.linter import lint
 from smemreuse.report.reproductions import (
     finding_report,
@@ -17,6 +18,7 @@ from smemreuse.report.reproductions import (
 )
 from smemreuse.report.tables import console
 from smemreuse.results.reproduction import (
+    A_DUMP,
     AS_IT_IS,
     DELAYED,
     MENDED,
@@ -106,6 +108,31 @@ def test_the_table_and_json_have_the_outcomes() -> None:
         for name in FOUND.outcomes
     }
     assert (data["shown"], data["finding"]) == ("shown", "fcb046fc")
+
+
+def lines_of(*found: Reproduction) -> str:
+    return "\n".join(line.plain for line in reproduction_lines(found))
+
+
+def test_what_was_not_run_is_told_how_to_run() -> None:
+    """By the script where it is known: that which was read, or the one a dump's lines name."""
+    alone = replace(FOUND, shown=Shown.NOT_RUN, outcomes={}, why="PyTorch sees no GPU here")
+    told = "not run: PyTorch sees no GPU here; on a GPU `smemreuse reproduce program.py` launches"
+    assert told in lines_of(alone)
+    dumped = replace(alone, file="k.tir", why=A_DUMP)
+    assert "given the Python script that compiles the kernel in place of the dump" in lines_of(
+        dumped
+    )
+    site = replace(HAZARD.site, source=SourceLine("scan.py", 88))
+    named = replace(dumped, hazard=replace(HAZARD, site=site))
+    assert "on a GPU `smemreuse reproduce scan.py` launches them" in lines_of(named)
+
+
+def test_the_number_in_the_name_of_a_finding_is_told_once() -> None:
+    told = "-1of2: 1 of 2 findings of that kernel that differ by their lines alone"
+    both = (replace(FOUND, finding="fcb046fc-1of2"), replace(FOUND, finding="fcb046fc-2of2"))
+    assert lines_of(*both).count(told) == lines_of(*both).count("by their lines alone") == 1
+    assert told not in lines_of(FOUND)
 
 
 @pytest.mark.parametrize(

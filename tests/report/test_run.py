@@ -148,7 +148,7 @@ def test_a_plan_that_was_not_applied_is_told_with_its_reason() -> None:
     first, *_ = lines(plan)
     assert first == (
         "gemm_kernel (shared.dyn): inner's plan of 32,768 bytes was not applied, unsound: "
-        "rule 2, As and Cs: `Cs[0] = acc[0]` overwrote it"
+        "rule 2 (loop-carried), As and Cs: `Cs[0] = acc[0]` overwrote it"
     )
     (rejected,) = plan_data(plan)["rejected"]
     assert (rejected["policy"], rejected["arena_bytes"]) == ("inner", 32 * KB)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from smemreuse.report.comparison_legends import kernels_legend
+from smemreuse.report.comparison_legends import compare_legend, kernels_legend
 from smemreuse.report.comparisons import (
     SORTS,
     WORST,
@@ -121,12 +121,22 @@ def test_every_kind_has_its_turn_among_ten() -> None:
     assert sum("does not fit: " in line for line in lines[2:]) == WORST - 2
 
 
-@pytest.mark.parametrize(("width", "most"), [(40, 80), (80, 80)])
-def test_a_reason_is_cut(width: int, most: int) -> None:
-    """To what is left of its line, or to two lines of its own."""
-    long = replace(HOPED, hoped="why " * 100)
+@pytest.mark.parametrize(("width", "many"), [(40, 2), (80, 1)])
+def test_a_reason_is_told_to_its_end(width: int, many: int) -> None:
+    """On the line of its concern, or on its own where less than half of that is left."""
+    why = "why " * 100 + "at last"
+    long = replace(HOPED, hoped=why)
     _, _, *lines, _ = (line.plain for line in worst_lines([long], ["name"], width))
-    assert [len(line) for line in lines if line.endswith("...")] == [most]
+    assert (len(lines), lines[-1].endswith(f" {why}")) == (many, True)
+
+
+def test_a_layout_with_which_no_block_launches_is_told_beside_its_verdict() -> None:
+    large = replace(result("dataflow", 2048), fits=False, blocks=0, resident=0)
+    rows = [row(result("outer", 2048), large)]
+    assert cells(kernels_table(out(80), rows, ["k"]))[1][-1] == "sound, too large"
+    for legend in (kernels_legend(out(80), rows), compare_legend(rows)):
+        assert any(line.plain.startswith("too large: no block launches") for line in legend)
+    assert not any(line.plain.startswith("too large") for line in compare_legend([FINE]))
 
 
 def test_names_are_as_long_as_it_takes() -> None:

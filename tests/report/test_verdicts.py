@@ -16,7 +16,7 @@ BROKEN = Verdict(
 
 def test_a_line_for_everything_that_was_found() -> None:
     assert [line.plain for line in findings(BROKEN)] == [
-        "  rule 2 (Loops go round), As and Cs: `x` overwrote it",
+        "  rule 2 (loop-carried), As and Cs: `x` overwrote it",
         "  not covered: a footprint",
         "  the check assumes that barriers follow",
     ]

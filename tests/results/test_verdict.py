@@ -47,7 +47,9 @@ def test_a_verdict_is_shown_on_one_line() -> None:
 
 def test_the_first_thing_that_speaks_against_it() -> None:
     broken = Verdict(UNSOUND, (Violation(Rule(2), ("As", "Cs"), "`x` overwrote it"),), ("why",))
-    assert broken.refusal == "not applied, unsound: rule 2, As and Cs: `x` overwrote it"
+    assert (
+        broken.refusal == "not applied, unsound: rule 2 (loop-carried), As and Cs: `x` overwrote it"
+    )
     assert Verdict(UNPROVED, uncovered=("why", "more")).first_finding == "why"
     assert Verdict(SOUND).first_finding == "sound"
 

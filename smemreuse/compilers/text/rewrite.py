@@ -63,12 +63,19 @@ def merge_text(dump: Dump, planner: Planner) -> MergedText:
                     added = editor.add_barriers(function.text, kernel, plan)
                 except PlanError as error:
                     raise error.located(line=plan.buffers[0].line) from None
-                summary.append(
-                    f"{function.name}: {len(plan.buffers)} {scope} buffers, "
-                    f"{plan.total_bytes:,} bytes side by side -> {plan.arena_text} bytes merged"
-                    + (f"; {added} barrier{'s' * (added > 1)} inserted" if added else "")
-                )
+                barriers = f"; {added} barrier{'s' * (added > 1)} inserted" if added else ""
+                summary.append(f"{function.name}: {_summary(plan, scope)}{barriers}")
     return MergedText(editor.result(), tuple(summary))
+
+
+def _summary(plan: Plan, scope: str) -> str:
+    """How many bytes the buffers of a scope take, and what that gains."""
+    buffers, apart = f"{len(plan.buffers)} {scope} buffers", f"{plan.total_bytes:,} bytes"
+    if not plan.sharing_pairs():
+        return f"{buffers} take {plan.arena_text} bytes as before; no two of them share bytes"
+    if plan.arena_bytes >= plan.total_bytes:
+        return f"{buffers} take {plan.arena_text} bytes, no fewer than side by side"
+    return f"{buffers}, {apart} side by side -> {plan.arena_text} bytes merged"
 
 
 def _refuse_legacy_allocations(function: DumpFunction, kernel: Kernel, scope: str) -> None:
