@@ -105,16 +105,18 @@ def function_of(task: str) -> tuple[Any, Mapping[str, Any]]:
 
 def rows_of(cubin: Path, kernels: Any, arch: str) -> Iterator[dict[str, Any]]:
     """What we say of each kernel of a cubin: with the registers that ptxas gave, and before it."""
-    from smemreuse.compilers.tilelang.binaries import registers_of
+    from smemreuse.compilers.tilelang.binaries import barriers_of, registers_of
     from smemreuse.targets.architectures import architecture
     from smemreuse.targets.residents import residents_of
 
     given, on = registers_of(cubin.read_bytes()), architecture(arch)
+    barriers = barriers_of(cubin.read_bytes())
     for one in kernels:
         symbol = one.kernel.name.partition("#")[0]
         plans = [applied.plan for applied in one.plans]
         before = residents_of(one.kernel, plans, on)
-        known = residents_of(one.kernel, plans, on, compiled=given.get(symbol))
+        held = barriers.get(symbol, 1)
+        known = residents_of(one.kernel, plans, on, compiled=given.get(symbol), barriers=held)
         dynamic = sum(plan.arena_bytes for plan in plans if plan.scope == "shared.dyn")
         if symbol not in given or known is None or before is None:
             continue  # a size or a number of threads that only the launch tells
@@ -126,6 +128,7 @@ def rows_of(cubin: Path, kernels: Any, arch: str) -> Iterator[dict[str, Any]]:
             "dynamic_bytes": dynamic,
             "block_bytes": known.block_bytes,
             "registers": given[symbol],
+            "barriers": held,
             "blocks": known.blocks,
             "registers_before": before.registers.count,
             "registers_from": before.registers.source.value,

@@ -54,10 +54,10 @@ class SmStanding:
         return cls(found.blocks, arch.l1_left(*_asked(found)) if found.blocks else 0)
 
 
-def _asked(found: Residents) -> tuple[int, int, int | None]:
-    """The bytes of a block, its threads, and the registers of each."""
+def _asked(found: Residents) -> tuple[int, int, int | None, int]:
+    """The bytes of a block, its threads, the registers of each, and the barriers of a block."""
     registers = found.registers.count if found.registers else None
-    return found.block_bytes, found.threads or WARP, registers
+    return found.block_bytes, found.threads or WARP, registers, found.barriers
 
 
 def with_occupancy(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:

@@ -99,7 +99,7 @@ def _blocks_by(cause: DifferenceCause, layout: NamedLayout) -> int | None:
         return None
     without = max(0, known.block_bytes - cause.bytes)
     arch = architecture(known.arch)
-    then = arch.resident_blocks(without, known.threads) if without <= arch.per_block else 0
+    then = arch.resident_blocks(without, known.threads, barriers=known.barriers)
     return known.blocks - then
 
 

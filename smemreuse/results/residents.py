@@ -9,6 +9,7 @@ SHARED_MEMORY = "shared memory"
 THREADS = "threads"
 BLOCKS = "blocks of an SM"
 REGISTERS = "registers"
+BARRIERS = "named barriers"
 """What one more block may have no room in; the words in JSON."""
 
 
@@ -50,12 +51,12 @@ class Registers:
 class Residents:
     """How many blocks an SM holds, and what stops the next one.
 
-    `blocks` are as many as shared memory, threads, registers and the SM's own limit allow,
-    `by_memory` as many as do without the registers; 0 does not launch. `limits` are the words for
-    what one more block has no room in. `block_bytes` is all that a block takes of shared memory,
-    `most_bytes` how many it may have for one more, None where no number of bytes would do.
+    `blocks` are as many as shared memory, threads, registers, barriers and the SM's own limit
+    allow, `by_memory` as many as do without the registers; 0 does not launch. `limits` are the
+    words for what one more block has no room in. `block_bytes` is all that a block takes of shared
+    memory, `most_bytes` how many it may have for one more, None where no number of bytes would do.
     `assumed` tells that nobody named `arch`. `threads` and `registers` are None where they are not
-    known.
+    known. `barriers` are those of a block, its own one included.
     """
 
     arch: str
@@ -67,6 +68,7 @@ class Residents:
     most_bytes: int | None
     threads: int | None
     registers: Registers | None
+    barriers: int = 1
 
     @property
     def bytes_over(self) -> int | None:

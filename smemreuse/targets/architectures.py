@@ -5,7 +5,8 @@ Capability"; since capability 8.0 the driver keeps 1 KB of shared memory for eac
 section on shared memory of 8.x), and both round a block's demand up to 128 bytes (256 before).
 The sizes of the unified cache and the steps in which shared memory is carved out of it are of the
 same guide (table on shared memory capacities; "Shared Memory" of each capability before 13.0), and
-the steps those of `cuda_occupancy.h`. Those of 9.0, but for 0, were all seen on an H200.
+the steps, and the barriers of an SM, are those of `cuda_occupancy.h`. The steps of 9.0, but for 0,
+were all seen on an H200.
 `scripts/check_occupancy.py` holds `resident_blocks` against
 `cudaOccupancyMaxActiveBlocksPerMultiprocessor` on the card at hand.
 """
@@ -37,6 +38,8 @@ class Architecture:
 
     `per_block` is the most that a block may ask for, opting in; `reserved` is what the driver adds.
     `unified` is what shared memory and L1 share, `carveouts` what of it can be shared memory.
+    `barriers` are those of an SM, of which each block takes those up to its highest number; None
+    before capability 9.0, where they limit nothing.
     """
 
     name: str
@@ -48,12 +51,16 @@ class Architecture:
     carveouts: tuple[int, ...]
     reserved: int = _KB
     granularity: int = 128
+    barriers: int | None = None
 
-    def resident_blocks(self, shared_bytes: int, threads: int, registers: int | None = None) -> int:
+    def resident_blocks(
+        self, shared_bytes: int, threads: int, registers: int | None = None, barriers: int = 1
+    ) -> int:
         """Blocks of so many bytes and threads that one SM holds; 0 where one does not launch.
 
-        `registers` is how many each thread has, as ptxas counts them. Where that is not known,
-        the answer goes as far as shared memory and threads go; registers may allow fewer.
+        `registers` is how many each thread has, and `barriers` how many a block has, as ptxas
+        counts them. Where registers are not known, the answer goes as far as the others go;
+        registers may allow fewer.
         """
         if shared_bytes > self.per_block or not 0 < threads <= 1024:
             return 0
@@ -61,6 +68,8 @@ class Architecture:
         limits = [self.blocks, by_threads, self.most_by_bytes(shared_bytes)]
         if registers is not None:
             limits.append(most_by_registers(threads, registers))
+        if self.barriers is not None:
+            limits.append(self.barriers // max(barriers, 1))
         return min(limits)
 
     def most_by_bytes(self, shared_bytes: int) -> int:
@@ -76,7 +85,9 @@ class Architecture:
         """The smallest carve-out of at least so many bytes; the largest where none is."""
         return next((step for step in self.carveouts if step >= shared_bytes), self.carveouts[-1])
 
-    def carveout(self, shared_bytes: int, threads: int, registers: int | None = None) -> int:
+    def carveout(
+        self, shared_bytes: int, threads: int, registers: int | None = None, barriers: int = 1
+    ) -> int:
         """Bytes of the unified cache that the driver makes shared memory for a kernel.
 
         The smallest step that holds as many blocks as can be resident, whatever the grid.
@@ -85,25 +96,27 @@ class Architecture:
         take less; for other cards CUDA's occupancy calculator says so, and no measurement.
         Raises `ValueError` for a block that does not launch.
         """
-        resident = self.resident_blocks(shared_bytes, threads, registers)
+        resident = self.resident_blocks(shared_bytes, threads, registers, barriers)
         if not resident:
             raise ValueError(f"a block of {shared_bytes} bytes does not launch on {self.name}")
         return self.step_for(resident * self.taken(shared_bytes))
 
-    def l1_left(self, shared_bytes: int, threads: int, registers: int | None = None) -> int:
+    def l1_left(
+        self, shared_bytes: int, threads: int, registers: int | None = None, barriers: int = 1
+    ) -> int:
         """Bytes of the unified cache that remain for L1; raises as `carveout` does."""
-        return self.unified - self.carveout(shared_bytes, threads, registers)
+        return self.unified - self.carveout(shared_bytes, threads, registers, barriers)
 
     def largest_by_step(
-        self, shared_bytes: int, threads: int, registers: int | None = None
+        self, shared_bytes: int, threads: int, registers: int | None = None, barriers: int = 1
     ) -> Iterator[int]:
         """The most bytes of a block that keeps its resident blocks, for each carve-out step.
 
         From the step of so many bytes, which leaves the most L1, upwards. Raises `ValueError` for a
         block that does not launch.
         """
-        least = self.carveout(shared_bytes, threads, registers)
-        resident = self.resident_blocks(shared_bytes, threads, registers)
+        least = self.carveout(shared_bytes, threads, registers, barriers)
+        resident = self.resident_blocks(shared_bytes, threads, registers, barriers)
         most = self.largest_for(resident)
         for step in self.carveouts:
             within = step // resident // self.granularity * self.granularity - self.reserved
@@ -159,10 +172,15 @@ def _old(
 
 
 def _new(
-    name: str, unified: int, carveouts: tuple[int, ...], threads: int, blocks: int
+    name: str,
+    unified: int,
+    carveouts: tuple[int, ...],
+    threads: int,
+    blocks: int,
+    barriers: int | None = None,
 ) -> Architecture:
-    most = carveouts[-1]
-    return Architecture(name, most, most - _KB, threads, blocks, unified * _KB, carveouts)
+    most, size = carveouts[-1], unified * _KB
+    return Architecture(name, most, most - _KB, threads, blocks, size, carveouts, barriers=barriers)
 
 
 ARCHITECTURES: Mapping[str, Architecture] = {
@@ -175,12 +193,12 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         _new("sm_86", 128, _OF_128_KB, 1536, 16),
         _new("sm_87", 192, _OF_192_KB, 1536, 16),
         _new("sm_89", 128, _OF_128_KB, 1536, 24),
-        _new("sm_90", 256, _OF_256_KB, 2048, 32),
-        _new("sm_100", 256, _OF_256_KB, 2048, 32),
-        _new("sm_103", 256, _OF_256_KB, 2048, 32),
-        _new("sm_110", 256, _OF_256_KB, 1536, 24),
-        _new("sm_120", 128, _OF_128_KB, 1536, 24),
-        _new("sm_121", 128, _OF_128_KB, 1536, 24),
+        _new("sm_90", 256, _OF_256_KB, 2048, 32, 64),
+        _new("sm_100", 256, _OF_256_KB, 2048, 32, 64),
+        _new("sm_103", 256, _OF_256_KB, 2048, 32, 64),
+        _new("sm_110", 256, _OF_256_KB, 1536, 24, 24),
+        _new("sm_120", 128, _OF_128_KB, 1536, 24, 24),
+        _new("sm_121", 128, _OF_128_KB, 1536, 24, 24),
     )
 }
 DEFAULT_ARCH = "sm_90"

@@ -44,7 +44,11 @@ class BlockMemory:
         return None if self.total is None else self.total <= arch.per_block
 
     def blocks(
-        self, arch: Architecture, threads: int | None, registers: int | None = None
+        self,
+        arch: Architecture,
+        threads: int | None,
+        registers: int | None = None,
+        barriers: int = 1,
     ) -> int | None:
         """Resident blocks of so many threads; 0 where one does not launch, None if not known.
 
@@ -54,7 +58,7 @@ class BlockMemory:
             return 0
         if self.total is None or threads is None:
             return None
-        return arch.resident_blocks(self.total, threads, registers)
+        return arch.resident_blocks(self.total, threads, registers, barriers)
 
     def l1_left(
         self, arch: Architecture, threads: int | None, registers: int | None = None

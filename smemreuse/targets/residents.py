@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from smemreuse.ir.kernel import Kernel
 from smemreuse.results.plan import Plan
 from smemreuse.results.residents import (
+    BARRIERS,
     BLOCKS,
     REGISTERS,
     SHARED_MEMORY,
@@ -20,6 +21,7 @@ from smemreuse.targets.architectures import (
     most_by_registers,
     threads_of,
 )
+from smemreuse.targets.barriers import barriers_of
 from smemreuse.targets.blocks import BlockMemory, block_memory
 from smemreuse.targets.registers import registers_of
 
@@ -30,13 +32,15 @@ def residents_of(
     arch: Architecture | None = None,
     *,
     compiled: int | None = None,
+    barriers: int | None = None,
     threads: int | None = None,
     by_registers: bool = True,
 ) -> Residents | None:
     """Blocks of a kernel under these plans on an SM, and what stops one more.
 
     None where a size or the number of threads is not known. `arch` is by default that of the
-    kernel's target, `compiled` the registers of a thread as ptxas gave them, where it did.
+    kernel's target, `compiled` the registers of a thread and `barriers` those of a block as ptxas
+    gave them, where it did; by default barriers are those that the kernel itself names.
     `threads` of a block are by default those of the kernel's launch. Without `by_registers` it is
     how many shared memory and threads alone allow.
     """
@@ -46,7 +50,8 @@ def residents_of(
     if memory.total is None or threads is None:
         return None
     registers = registers_of(kernel, compiled=compiled, threads=threads) if by_registers else None
-    return _residents(on, assumed, memory, memory.total, threads, registers)
+    held = barriers_of(kernel) if barriers is None else barriers
+    return _residents(on, assumed, memory, memory.total, threads, registers, held)
 
 
 def _residents(
@@ -56,8 +61,9 @@ def _residents(
     total: int,
     threads: int,
     registers: Registers | None,
+    barriers: int,
 ) -> Residents:
-    by_memory = memory.blocks(on, threads) or 0
+    by_memory = memory.blocks(on, threads, barriers=barriers) or 0
     by_registers = most_by_registers(threads, registers.count) if registers else by_memory
     blocks = min(by_memory, by_registers)
     more = blocks + 1
@@ -68,6 +74,8 @@ def _residents(
         limits.append(THREADS if more <= on.blocks else BLOCKS)
     if registers is not None and by_registers < more:
         limits.append(REGISTERS)
+    if on.barriers is not None and on.barriers // max(barriers, 1) < more:
+        limits.append(BARRIERS)
     most = on.largest_for(more) if more <= on.blocks else 0
     return Residents(
         on.name,
@@ -79,4 +87,5 @@ def _residents(
         most if most > 0 else None,
         threads,
         registers,
+        barriers,
     )

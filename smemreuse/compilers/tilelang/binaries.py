@@ -13,6 +13,11 @@ ATTRIBUTES = ".nv.info"
 """The section of a cubin that describes its kernels: of each attribute a format, a number and two
 bytes, which are its value, or how many bytes of value follow them."""
 
+WITH_BYTE = 0x02
+"""The format of an attribute whose value is one byte, in place of a number of bytes."""
+BARRIERS = 0x4C
+"""The attribute whose value is how many barriers a block has, in the section of its kernel."""
+
 WITH_VALUE = 0x04
 REGISTERS = 0x2F
 """The attribute whose value is a symbol and how many registers each thread of it has."""
@@ -36,12 +41,32 @@ def registers_of(binary: bytes) -> dict[str, int]:
     }
 
 
+def barriers_of(binary: bytes) -> dict[str, int]:
+    """The barriers of a block of each kernel, the one of all its threads included, by the kernel's
+    name; none where it is no cubin, and of none that has no barrier."""
+    found = {}
+    try:
+        for section in ELFFile(io.BytesIO(binary)).iter_sections():
+            if section.name.startswith(f"{ATTRIBUTES}."):
+                for form, number, size, _ in _attributes(section.data()):
+                    if (form, number) == (WITH_BYTE, BARRIERS):
+                        found[section.name.removeprefix(f"{ATTRIBUTES}.")] = size & 0xFF
+    except ELFError:
+        return {}
+    return found
+
+
 def _register_counts(attributes: bytes) -> Iterator[tuple[int, int]]:
+    for form, number, size, at in _attributes(attributes):
+        if form == WITH_VALUE and number == REGISTERS and size == 8:
+            yield struct.unpack_from("<II", attributes, at)
+
+
+def _attributes(attributes: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Each attribute's format, number, the two bytes after these, and where its value begins."""
     at = 0
     while at + 4 <= len(attributes):
         form, number, size = struct.unpack_from("<BBH", attributes, at)
         at += 4
-        if form == WITH_VALUE:
-            if number == REGISTERS and size == 8:
-                yield struct.unpack_from("<II", attributes, at)
-            at += size
+        yield form, number, size, at
+        at += size if form == WITH_VALUE else 0
