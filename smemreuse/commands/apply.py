@@ -66,7 +66,7 @@ def apply(
         found = chosen(kernel, scope)
         for each in found.refused:
             size = f"a plan of {each.plan.arena_bytes:,} bytes"
-            say_folded([f"{kernel.name}: {size} {each.verdict.refusal}"])
+            say_folded([f"{kernel.name}: {size} was {each.verdict.refusal}"])
         applied.append((kernel, found.plan))
         return found.plan
 

@@ -68,7 +68,8 @@ def report(batch: Batch, target: Target, planning: Planning, linting: bool) -> N
     found = batch.results(work, "analysing", kept=True)
     entries = [_shown(one, acceptances) for one in found]
     size = target.write(report_page(entries))
-    click.echo(wrote(str(target.output), len(entries), size), err=True)
+    kernels = {(one["file"], one["name"]) for one in entries}  # some have two scopes
+    click.echo(wrote(str(target.output), len(kernels), size), err=True)
     aside = target.output == "-"
     step = after_page_text(batch.files) if aside else after_page(str(target.output))
     batch.end(step=step, aside=aside)

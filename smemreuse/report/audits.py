@@ -24,8 +24,8 @@ from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.verdict import UNSOUND, VerdictKind
 
 NOTHING_TO_AUDIT = (
-    "nothing merged in this scope, so there is no layout to check: give --plan, or the dump from "
-    "after the merge"
+    "no buffers of this scope are merged, so there is no layout to check; give --plan, or the dump "
+    "from after the merge"
 )
 
 NOT_MERGED = "no buffers are merged here, so there is no layout to check (side by side they are"

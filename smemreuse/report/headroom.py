@@ -109,7 +109,7 @@ def _beyond_lines(both: ShippedHeadroom) -> Iterator[Text]:
         yield Text(f"  {other}: {told}")
 
 
-_APART = "may not share with all buffers that are live there, or are of alignment"
+_APART = "remain, as these may not share with every buffer at the peak, or alignment costs bytes"
 _GAPS = "are gaps that alignment leaves"
 """What lies where nothing is live at the peak: buffers that are not live there, or gaps."""
 

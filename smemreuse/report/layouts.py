@@ -70,6 +70,8 @@ def layout_lines(subject: Subject, layouts: Layouts, refuted: str = "") -> Itera
     symbolic = " and those of symbolic size" if plan.symbolic_offsets else ""
     first = f"  chosen: {plan.arena_bytes:,} bytes{symbolic}, {layouts.whose} "
     yield Text(first, style="bold").append_text(_told(plan, verdict, refuted))
+    if refuted and verdict.sound and plan.sharing_pairs():
+        yield Text(f"  {SHIPS_WITH_HAZARD}")
     name = f"  {layouts.compiler}'s default merge: "
     if layouts.default is None:
         yield Text(f"{name}{layouts.why_no_default}")
@@ -78,8 +80,6 @@ def layout_lines(subject: Subject, layouts: Layouts, refuted: str = "") -> Itera
         against = _against(other.arena_bytes, plan.arena_bytes)
         told = _told(other, found, refuted and "as above").append(against)
         yield Text(f"{name}{other.arena_bytes:,} bytes ").append_text(told)
-    if refuted and verdict.sound and plan.sharing_pairs():
-        yield Text(f"  {SHIPS_WITH_HAZARD}")
     if plan.sharing_pairs():
         apart = layouts.apart.arena_bytes
         yield Text(f"  buffers side by side: {apart:,} bytes{_against(apart, plan.arena_bytes)}")

@@ -67,7 +67,7 @@ def after_compare(rows: Sequence[Comparison], options: Mapping[str, Options]) ->
     unsafe = [row for row in held if row.concern is Concern.STOCK_UNSOUND]
     most = max(unsafe or held, key=lambda row: row.saved_bytes)
     if not unsafe and most.saved_bytes <= 0:
-        return nothing("what ships takes no fewer bytes than the default merge")
+        return nothing("the chosen layout takes no fewer bytes than the default merge")
     sizes = f"the layout of {most.applied.arena_text} bytes"
     why = f"write it with {sizes}" + (", which is proved" if unsafe else "")
     return command(why, "apply", path(most.file), *options["apply"], *_MERGED)

@@ -31,7 +31,7 @@ def grounds_lines(grounds: Preconditions | None, told: Sequence[str] = ()) -> It
         if len(sentences) == 1:
             yield Text(f"  the proof assumes that {sentences[0]}; lint {found} that ({why})")
         else:
-            yield Text(f"  the proof assumes what lint {found} ({why}):")
+            yield Text(f"  the proof assumes the following, which lint {found} ({why}):")
             yield from (Text(f"    {sentence}") for sentence in sentences)
     for assumption in (one for one in grounds.report.assumptions if one not in told):
         yield Text(f"  the proof assumes that {assumption}", style="dim")

@@ -33,7 +33,9 @@ def notes_for_people(provenance: Provenance, compiler: str) -> tuple[str, ...]:
     """The same for people, who are told the name of the kernel's compiler."""
     origin = _ORIGINS.get(provenance.origin, "").format(compiler)
     if provenance.origin is Origin.INNER_PROVED:
-        origin = "live ranges of policy inner; the checker proves what they share"
+        origin = (
+            "planned with the live ranges of policy inner; the checker has proved what shares bytes"
+        )
     return tuple(_notes(provenance, origin))
 
 

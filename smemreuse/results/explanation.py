@@ -148,9 +148,15 @@ class Explanation:
     @property
     def kept_apart_by(self) -> str:
         """The same for people: a clause, and the rule's number after it."""
-        if not self.causes or self.may_share:
-            return self.forbidden_by
+        if self.may_share:
+            return ""
+        if not self.causes:
+            refuted = self.verdict.verdict is UNSOUND
+            return "at one place one would overwrite the other" if refuted else _NO_PROOF
         return self.causes[0].clause
+
+
+_NO_PROOF = "the checker has no proof that neither would overwrite the other"
 
 
 @dataclass(frozen=True)

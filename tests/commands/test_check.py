@@ -151,7 +151,7 @@ def test_apply_takes_the_next_plan_that_holds(tmp_path: Path) -> None:
     merged = tmp_path / "merged.tir"
     result = run("apply", WHILE_TABLE, "-o", str(merged), "--policy", "inner")
     assert result.exit_code == 0
-    assert "a plan of 4,096 bytes not applied, unsound" in result.stderr
+    assert "a plan of 4,096 bytes was not applied, unsound" in result.stderr
     assert verdict_of(str(merged), exit_code=0)["verdict"] == "sound"
 
 

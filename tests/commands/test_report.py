@@ -11,7 +11,7 @@ from smemreuse.commands.subjects import read_subjects
 from smemreuse.report.page.maps import map_legend, memory_map
 from smemreuse.report.page.rows import overview_row
 from tests.commands.running import run
-from tests.compilers.text.texts import dump
+from tests.compilers.text.texts import dump, launched
 from tests.conftest import DUMPS, ROOT
 from tests.report.test_maps import Elements
 
@@ -110,6 +110,13 @@ def test_occupancy_before_and_after() -> None:
     }
     plans = [entry["policies"][name] for name in ("outer", "dataflow")]
     assert [(one["blocks"], one["resident"]) for one in plans] == [(2, 2), (4, 2)]
+
+
+def test_a_kernel_with_two_scopes_is_one_kernel(tmp_path: Path) -> None:
+    both = 'S = T.alloc_buffer((8,), scope="shared")\nS[0] = As[0]\nBs[0] = S[0]\n'
+    (tmp_path / "k.tir").write_text(launched(both))
+    done = run("report", tmp_path / "k.tir", "-o", tmp_path / "k.html")
+    assert done.stderr.endswith(" bytes) with 1 kernel\n")
 
 
 def test_the_page_is_written_once(tmp_path: Path) -> None:

@@ -113,8 +113,8 @@ def test_a_proof_that_lint_refutes_is_not_called_one() -> None:
         "race at line 7)"
     )
     but = "proved, but for a hazard of the kernel itself"
-    assert lines[2].endswith(f"32,768 bytes ({but}: as above); the same size")
-    assert lines[3] == f"  {SHIPS_WITH_HAZARD}"
+    assert lines[3].endswith(f"32,768 bytes ({but}: as above); the same size")
+    assert lines[2] == f"  {SHIPS_WITH_HAZARD}"
     alone = [str(one) for one in explain_summary(out(), SUBJECT, shipped(APART), (), (), refuted)]
     assert alone[1].endswith("no buffers share bytes (proved sound)")
     assert f"  {SHIPS_WITH_HAZARD}" not in alone

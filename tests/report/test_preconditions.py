@@ -46,7 +46,7 @@ def test_a_refuted_assumption_comes_first_and_others_by_their_reason() -> None:
     first, second, *rest = lines(unknown)
     assert first.endswith("lint refutes that (race at line 7)")
     reason = "not followed: lint stopped at its limit of work: too long"
-    assert second == f"  the proof assumes what lint does not prove ({reason}):"
+    assert second == f"  the proof assumes the following, which lint does not prove ({reason}):"
     assert rest == [f"    {one.assumption.sentence}" for one in Preconditions(unknown).open[1:]]
 
 

@@ -108,5 +108,5 @@ def test_people_are_told_whose_layout_it_is() -> None:
     (kept,) = told(Origin.KEPT_FROM_COMPILER)
     assert kept.startswith("unproved, as TileLang left it: ")
     (inner,) = told(Origin.INNER_PROVED)
-    assert inner.startswith("live ranges of policy inner")
+    assert inner.startswith("planned with the live ranges of policy inner; the checker")
     assert told(Origin.POLICY) == ()

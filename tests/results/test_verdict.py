@@ -74,3 +74,18 @@ def test_only_what_is_certain_is_forbidden(
     found = Explanation((A, B), ("As", "Bs"), (None, None), causes, (), Verdict(verdict))
     assert (found.sharing, found.forbidden_by) == (sharing, forbidden_by)
     assert found.may_share is (sharing is Sharing.MAY)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [
+        (SOUND, ""),
+        (UNPROVED, "the checker has no proof that neither would overwrite the other"),
+        (UNSOUND, "at one place one would overwrite the other"),
+    ],
+)
+def test_people_are_told_what_a_verdict_without_a_cause_means(
+    verdict: VerdictKind, told: str
+) -> None:
+    found = Explanation((A, B), ("As", "Bs"), (None, None), (), (), Verdict(verdict))
+    assert found.kept_apart_by == told
