@@ -215,15 +215,27 @@ def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None) -> NextSt
         (one.file, hazard, identity.short) for one in found for hazard, identity in one.open_hazards
     ]
     if not hazards:
-        unknown = any(one.unknown for one in found)
-        whole = "no hazard was found" if fixed is None else f"{fixed} has no hazard"
-        return nothing("no hazard was found in what could be followed" if unknown else whole)
+        return nothing(_without_hazards(found, fixed))
     hazards.sort(key=lambda one: (not gate.stops(one[1]), not one[1].certain))
     file, hazard, finding = hazards[0]
     if fixed is None and _can_be_inserted(hazard):
         return command("insert all fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
     shown = path(fixed or file)
     return command("draw what goes wrong", "lint", shown, "--show", finding)
+
+
+def _without_hazards(found: Sequence[Linted], fixed: str | None) -> str:
+    """What is said where no hazard is left: known or accepted ones may be."""
+    if fixed is not None and not any(one.unknown or one.report.hazards for one in found):
+        return f"{fixed} has no hazard"
+    known = any(one.silenced for one in found)
+    accepted = any(one.accepted for one in found)
+    beyond = [
+        name for name, is_one in (("in the baseline", known), ("accepted", accepted)) if is_one
+    ]
+    hazard = f"no hazard that is not {' or '.join(beyond)}" if beyond else "no hazard"
+    unknown = any(one.report.unknown for one in found)
+    return f"{hazard} was found" + (" in what could be followed" if unknown else "")
 
 
 def after_shown(file: str, hazards: Sequence[Hazard]) -> NextStep:
