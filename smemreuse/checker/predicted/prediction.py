@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, islice, product
+from itertools import islice, product
 from math import prod
 
 from smemreuse.checker.budget import Work
@@ -165,9 +165,9 @@ class Prediction:
         """Whether the pass surely puts a barrier of all threads between a branch and a statement
         that comes next: what no barrier in the branch can follow collides with what none in the
         statement can precede."""
-        last = (self.candidates.tail(block) for block in nested_blocks(branch))
+        last = self.candidates.ends(branch)
         first = self.candidates.heads(stmt) if isinstance(stmt, If) else (stmt,)
-        pairs = product(chain.from_iterable(last), first)
+        pairs = product(last, first)
         return any(
             self.participants(one, two) is Participants.ALL and self.collides(one, two, None)
             for one, two in islice(pairs, MAX_PAIRS)

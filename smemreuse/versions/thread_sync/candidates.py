@@ -302,9 +302,25 @@ class BarrierCandidates:
             return self._edge(stmt.body, last=last)
         if not self.may_be_inside(stmt):
             return self._seen(stmt), last and self.may_be_before(stmt)
+        if isinstance(stmt, (For, While)):
+            return self._end_of_round(stmt.body) if last else ((), True)
         if not isinstance(stmt, If):
             return (), True
         return self.ends(stmt) if last else self.heads(stmt), True
+
+    def _end_of_round(self, body: Block) -> tuple[tuple[Stmt, ...], bool]:
+        """As `_edge`, for the end of a loop's body: before any statement there may be a barrier for
+        what another round accesses, so only the last ones that access anything are surely left."""
+        for stmt in reversed(body):
+            if self.is_barrier(stmt):
+                return (), True
+            if isinstance(stmt, (Attr, Assert)):
+                found, ends = self._end_of_round(stmt.body)
+            else:
+                found, ends = self._edge_of(stmt, last=True)
+            if found or ends:
+                return found, True
+        return (), False
 
     def _seen(self, stmt: Stmt) -> tuple[Stmt, ...]:
         return tuple(one for one in walk_statements((stmt,)) if self._own(one))

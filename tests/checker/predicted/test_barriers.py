@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.checker import check_plan
+from smemreuse.checker.budget import Work
+from smemreuse.checker.predicted.prediction import Prediction, view_of
+from smemreuse.checker.slice import operations_of
+from smemreuse.ir.kernel import If, walk_statements
+from smemreuse.semantics.accesses import KernelAccesses
 from tests.checker.small import SCOPE, SYNC, judge, kernel_of, under
 
 USE = "{0}s[tx] = 1\nO[tx] = {0}s[63 - tx]\n"
@@ -69,6 +74,9 @@ def test_who_judges_once_more_may_hope_for_more() -> None:
         )
 
 
+OTHERS = "As[tx + 32] = 1\nO[tx] = As[127 - tx]\n"
+"""A barrier comes between the two."""
+
 OWN = "As[64 + tx] = 1\nO[tx] = As[127 - tx]\n"
 """It has a barrier in it, and collides with nothing else."""
 
@@ -103,3 +111,16 @@ def test_of_the_first_arm_nothing_is_remembered_behind_a_barrier_in_the_second()
 
     assert not proved_with(OWN)
     assert proved_with("As[64 + tx] = 1\n")
+
+
+@pytest.mark.parametrize(("orelse", "parts"), [("As[tx + 32] = 1\n", True), (OTHERS, False)])
+def test_what_collides_with_the_first_arm_parts_branches_if_it_is_remembered(
+    orelse: str, *, parts: bool
+) -> None:
+    first = under("if tx < 32", "As[31 - tx] = 1\n") + under("else", orelse)
+    kernel = kernel_of(first + under("if tx < 32", "O[tx] = As[tx]\n"), elements=192)
+    view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
+    operations = operations_of(kernel)
+    prediction = Prediction.of(kernel.body, view, operations, {}, {}, Work())
+    one, two = (stmt for stmt in walk_statements(kernel.body) if isinstance(stmt, If))
+    assert prediction.surely_parts(one, two) is parts

@@ -11,6 +11,8 @@ from tests.linter.test_linter import found
 MEET = 'T.tvm_storage_sync("shared", 1, 32)\n'
 GOES_ROUND_C = under("for k in range(3)", "Cs[31 - tx] = k\nO[tx] = Cs[tx]\n")
 GOES_ROUND = under("for k in range(3)", "As[31 - tx] = k\nO[tx] = As[tx]\n")
+GOES_ROUND_AND_C = under("for k in range(3)", "As[31 - tx] = k\nO[tx] = As[tx]\nO[tx] = Cs[tx]\n")
+DECLARED_C = 'Cs = T.alloc_buffer((64,), "int32", scope="shared.dyn")'
 WRITE_B = "Bs[(tx * 3 + 31) % 64] = 1\n"
 READ_B = "O[tx] = Bs[tx]\n"
 FORTH = f"{SYNC}As[tx] = 1\nO[tx] = As[tx]\n"
@@ -66,12 +68,25 @@ def test_where_nothing_collides_it_puts_no_barrier_in_an_arm(arm: str) -> None:
     "arm",
     [
         f"{COPY_A}T.ptx_commit_group()\nT.ptx_wait_group(0)\n",
-        under("for k in range(3)", "As[tx] = k + As[31 - tx]\n"),
+        under("for k in range(3)", "As[tx] = k + As[31 - tx]\nO[tx] = Cs[tx]\n"),
     ],
 )
 def test_a_wait_for_copies_and_what_a_loop_carries_bring_one(arm: str) -> None:
-    assert judge(some(arm) + WRITE_B + FORTH, assume_barriers=True).verdict is UNPROVED
-    assert judge(some(arm) + SYNC + WRITE_B + FORTH, assume_barriers=True).sound
+    def verdict(between: str) -> VerdictKind:
+        body = some(arm) + between + WRITE_B + FORTH
+        found = judge(body, declared=DECLARED_C, offsets={"Cs": 256}, assume_barriers=True)
+        return found.verdict
+
+    assert verdict("") is UNPROVED
+    assert verdict(SYNC) is SOUND
+
+
+def test_behind_what_a_round_ends_with_no_barrier_is_taken_for_met() -> None:
+    """Whatever is in the loop: what collides with that has one before it."""
+    arm = under("for k in range(3)", "As[tx] = k + As[31 - tx]\n")
+    assert judge(some(arm) + WRITE_B + FORTH, assume_barriers=True).sound
+    again = under("if c[0] < 3", arm)
+    assert judge(f"c[0] = 5\n{again}{WRITE_B}{FORTH}", assume_barriers=True).sound
 
 
 def test_the_threads_of_an_arm_meet_there() -> None:
@@ -105,8 +120,14 @@ OTHERS = under("if tx >= 32", "Bs[63 - tx] = 1\nO[tx] = Bs[tx - 32]\n")
 
 def test_the_last_of_one_arm_collides_with_the_first_of_the_next() -> None:
     """So that a barrier of all stands between, whatever else is in the two."""
-    assert judge(some(f"{GOES_ROUND}O[tx] = As[tx]\n") + OTHERS + FORTH, assume_barriers=True).sound
-    assert not judge(some(GOES_ROUND) + OTHERS + FORTH, assume_barriers=True).sound
+
+    def proved(body: str) -> bool:
+        arms, places = some(body) + OTHERS, {"Cs": 256}
+        return judge(arms + FORTH, declared=DECLARED_C, offsets=places, assume_barriers=True).sound
+
+    assert proved(f"{GOES_ROUND}O[tx] = As[tx]\n")
+    assert proved(GOES_ROUND)
+    assert not proved(GOES_ROUND_AND_C)
 
 
 def test_what_a_round_leaves_open_collides_with_the_next_one() -> None:
@@ -144,3 +165,30 @@ def test_a_wait_that_is_all_there_is_in_an_arm_has_its_barrier_after_the_branch(
     fill = under("if D[1] == 0", f"{COPY_A}T.ptx_commit_group()\n") + under("else", "As[tx] = 0\n")
     wait = under("if D[1] == 0", "T.ptx_wait_group(0)\n")
     assert found(fill + wait + "O[tx] = As[63 - tx]\n", later=True) == []
+
+
+GOES_ROUND_OTHERS = "O[tx] = As[tx * 5 % 64]\nAs[tx] = k\n"
+"""Whether there is a barrier in such a loop or not, what it stores last is behind it."""
+
+
+@pytest.mark.parametrize(
+    ("rounds", "hazards"),
+    [
+        (GOES_ROUND_OTHERS, []),
+        (f"{GOES_ROUND_OTHERS}{under('if k == 1', 'As[tx] = 2' + chr(10))}", []),
+        (f"As[tx] = k\n{SYNC}O[tx] = As[tx * 5 % 64]\n", [("race", False)]),
+        (f"{GOES_ROUND_OTHERS}{SYNC}", [("race", False)]),
+        # before what is last there may be a barrier for what it does in the next round
+        ("As[tx] = k\nBs[tx] = Bs[63 - tx]\n", [("race", False)]),
+    ],
+)
+def test_what_a_loop_in_the_second_arm_ends_with_is_compared(
+    rounds: str, hazards: list[tuple[str, bool]]
+) -> None:
+    """The first arm is forgotten where there may be a barrier in the second, and what collides with
+    the end of that has one before it all the same."""
+    first = under("if D[0] < 3", "As[63 - tx] = 1\nBs[tx] = 1\n")
+    second = under("else", f"Bs[tx] = 1\n{SYNC}" + under("for k in range(3)", rounds))
+    behind = "O[tx] = As[tx * 3 % 64]\n"
+    report = found(first + second + behind, later=True)
+    assert [one for one in report if one[0] == "race"][-1:] == hazards

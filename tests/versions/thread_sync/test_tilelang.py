@@ -121,3 +121,21 @@ def test_own_elements_are_not_predicted_to_collide(name: str) -> None:
 @pytest.mark.parametrize("name", ["bx == 0", "tx < 32", "while", "bound to all"])
 def test_these_are_predicted(name: str) -> None:
     assert predicted(module_of(BODIES[name]))
+
+
+@pytest.mark.parametrize(
+    ("rounds", "comes"),
+    [
+        ("O[tx] = A[tx * 5 % 64]\nA[tx] = D[k]\n", True),
+        ("A[tx] = D[k]\nB[64 + tx] = B[127 - tx]\n", False),
+    ],
+)
+def test_what_collides_with_the_end_of_a_loop_in_an_arm_has_a_barrier(
+    rounds: str, *, comes: bool
+) -> None:
+    """Of what is before that, and in the other arm, it remembers nothing: the loop has barriers."""
+    loop = indent(f"A[tx] = D[2]\nfor k in range(3):\n{indent(rounds, '    ')}", "    ")
+    arms = f"if L[0] < 3:\n    A[63 - tx] = D[1]\nelse:\n{loop}"
+    mod = module_of(f"{arms}O[tx] = A[tx * 3 % 64]\n")
+    lines = tilelang.transform.ThreadSync(SCOPE)(mod).script().rstrip().splitlines()
+    assert ("tvm_storage_sync" in lines[-2]) is comes, lines
