@@ -363,6 +363,7 @@ class ProgramSlice:
                 yield access.footprint.start
             elif access.pointed is not None:
                 yield access.pointed
+            yield from (condition for condition, _ in access.guards)
             if access.barrier is not None:
                 yield from access.barrier.indices
                 yield from self._beside_indices(access.barrier)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from smemreuse.ir.expr import CHOICES, Call, Expr, Load, children
-from smemreuse.ir.kernel import Stmt, Store, expressions_of
+from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Var, children, walk
+from smemreuse.ir.kernel import Block, For, Stmt, Store, expressions_of, walk_statements
+from smemreuse.ir.launch import AXES, launches, tag_of
 from smemreuse.semantics.accesses import MemoryAccess
-from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.evaluate import Threads, evaluate, is_arithmetic
 
 Condition = tuple[Expr, bool]
 """A condition, and which way it has to come out."""
@@ -22,56 +23,65 @@ class Guards:
     """The conditions under which parts of a statement's expressions are evaluated.
 
     `accesses` are those of the statements, without stores that leave an element as it is; an access
-    under a condition is not certain.
+    under a condition is not certain, and has those for its guards that thread indices and loop
+    variables decide.
     """
 
-    def __init__(self, accesses: Accesses):
-        self._conditions: dict[int, tuple[Condition, ...]] = {}
-        self._kept: list[object] = []
+    def __init__(self, body: Block, accesses: Accesses):
+        self._counted = _counted(body)
+        self._conditions: dict[tuple[Stmt, int], tuple[Condition, ...]] = {}
         self._doubtful: set[int] = set()
         for stmt in accesses:
-            for expr in expressions_of(stmt):
-                self._visit(expr, ())
+            self._find(stmt)
         self.accesses: Accesses = {
-            stmt: tuple(self._doubted(access) for access in found if not _is_idle(stmt, access))
+            stmt: tuple(
+                self._doubted(stmt, access) for access in found if not _is_idle(stmt, access)
+            )
             for stmt, found in accesses.items()
         }
 
-    def _visit(self, expr: Expr, around: tuple[Condition, ...]) -> None:
-        """Records, for each sub-expression, the conditions under which it is evaluated."""
-        if around:
-            self._conditions[id(expr)] = around
-            self._kept.append(expr)
-        if isinstance(expr, Call) and expr.op in CHOICES and len(expr.args) == 3:
-            condition, one, two = expr.args
-            self._visit(condition, around)
-            self._visit(one, (*around, (condition, True)))
-            self._visit(two, (*around, (condition, False)))
-        elif isinstance(expr, Call) and expr.op in ("and", "or") and len(expr.args) == 2:
-            first, second = expr.args
-            self._visit(first, around)
-            self._visit(second, (*around, (first, expr.op == "and")))
-        else:
-            for child in children(expr):
-                self._visit(child, around)
+    def _find(self, stmt: Stmt) -> None:
+        """Records, for each sub-expression, the conditions under which it is evaluated: those that
+        all its places in the statement have in common."""
+        found: dict[int, tuple[Condition, ...]] = {}
+        for expr in expressions_of(stmt):
+            for node, around in _places(expr, ()):
+                before = found.get(id(node), around)
+                found[id(node)] = tuple(one for one in before if one in around)
+        self._conditions.update({(stmt, node): one for node, one in found.items() if one})
 
-    def _doubted(self, access: MemoryAccess) -> MemoryAccess:
-        """The access, marked as not certain if a condition inside its expression guards it."""
-        if access.certain and id(access.node) in self._conditions:
-            self._doubtful.add(id(access.node))
-            return replace(access, certain=False)
-        return access
+    def _doubted(self, stmt: Stmt, access: MemoryAccess) -> MemoryAccess:
+        """The access, with the conditions inside its expression that it is under; not certain, if
+        there are any."""
+        guards = self._conditions.get((stmt, id(access.node)), ())
+        if not guards:
+            return access
+        parts = [part for one in guards for part in _parts(*one)]
+        known = tuple(one for one in parts if self._is_counted(one[0]))
+        made = replace(access, certain=False, guards=known)
+        if access.certain:
+            self._doubtful.add(id(made))
+        return made
+
+    def _is_counted(self, condition: Expr) -> bool:
+        """Whether a condition follows from thread indices and loop variables alone."""
+        return all(
+            node in self._counted
+            if isinstance(node, Var)
+            else isinstance(node, Const) or (isinstance(node, Call) and is_arithmetic(node))
+            for node in walk(condition)
+        )
 
     def is_certain(self, access: MemoryAccess) -> bool:
         """Whether an access happens to all of its bytes, where the conditions around it hold."""
-        return access.certain or id(access.node) in self._doubtful
+        return access.certain or id(access) in self._doubtful
 
     def allowed(self, stmt: Stmt, access: MemoryAccess, threads: Threads) -> np.ndarray | None:
         """The mask of the threads for which the guards of an access hold; None where one is not
         known.
         """
         found = np.ones(threads.count, dtype=bool)
-        for condition, way in self._conditions.get(id(access.node), ()):
+        for condition, way in self._conditions.get((stmt, id(access.node)), ()):
             value = evaluate(condition, threads)
             if value is None:
                 return None
@@ -88,3 +98,40 @@ def _is_idle(stmt: Stmt, access: MemoryAccess) -> bool:
         and stmt.value.buffer is stmt.buffer
         and stmt.value.indices == stmt.indices
     )
+
+
+def _places(
+    expr: Expr, around: tuple[Condition, ...]
+) -> Iterator[tuple[Expr, tuple[Condition, ...]]]:
+    """An expression and all parts of it, each with the conditions under which it is evaluated."""
+    yield expr, around
+    if isinstance(expr, Call) and expr.op in CHOICES and len(expr.args) == 3:
+        condition, one, two = expr.args
+        yield from _places(condition, around)
+        yield from _places(one, (*around, (condition, True)))
+        yield from _places(two, (*around, (condition, False)))
+    elif isinstance(expr, Call) and expr.op in ("and", "or") and len(expr.args) == 2:
+        first, second = expr.args
+        yield from _places(first, around)
+        yield from _places(second, (*around, (first, expr.op == "and")))
+    else:
+        for child in children(expr):
+            yield from _places(child, around)
+
+
+def _parts(condition: Expr, way: bool) -> Iterator[Condition]:
+    """The conditions of which each has to come out its way for one to come out this way."""
+    if isinstance(condition, Call) and condition.op == "not":
+        yield from _parts(condition.args[0], not way)
+    elif isinstance(condition, Call) and condition.op == ("and" if way else "or"):
+        for part in condition.args:
+            yield from _parts(part, way)
+    else:
+        yield condition, way
+
+
+def _counted(body: Block) -> frozenset[Var]:
+    """The indices of threads, and the variables of loops."""
+    threads = (one.var for one in launches(body) if tag_of(one) in AXES and one.var is not None)
+    loops = (stmt.var for stmt in walk_statements(body) if isinstance(stmt, For))
+    return frozenset((*threads, *loops))

@@ -88,7 +88,7 @@ class LintRuns:
         precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
         self._may_part, self._disturbed = False, ""
         self._registers = Accumulators.of(kernel.body, precise)
-        self._guards = Guards(self._registers.added_to(precise))
+        self._guards = Guards(kernel.body, self._registers.added_to(precise))
         sizes = {**subject.sizes, **self._registers.sizes}
         self._layout = ByteLayout.alone(sizes, subject.names)
         self._slice = ProgramSlice(

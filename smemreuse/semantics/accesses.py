@@ -99,6 +99,8 @@ class MemoryAccess:
     - `signals`: the bytes are an mbarrier, and it is accessed as one.
     - `pointed`: the byte that its operand points to, where it may access any from there.
     - `lanes`: only so many of each warp, from the first on, access anything.
+    - `guards`: conditions on thread indices and loop variables; only threads for which each comes
+      out as said access anything.
     """
 
     buffer: Buffer
@@ -119,6 +121,7 @@ class MemoryAccess:
     signals: bool = False
     pointed: Expr | None = None
     lanes: int = LANES
+    guards: tuple[tuple[Expr, bool], ...] = ()
 
     def who(self, threads: Threads) -> Threads:
         """Those of some threads that access anything."""

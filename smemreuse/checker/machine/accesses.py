@@ -90,7 +90,9 @@ class Accesses:
     def _perform(self, access: MemoryAccess, agent: Agent, event: int) -> None:
         """Performs one access of a statement by the agent's threads. `event` names it in a witness.
         Raises `Uncovered`."""
-        threads = agent.threads
+        threads = self._guarded(access, agent.threads)
+        if not threads.count:
+            return
         if access.uncovered:
             raise Uncovered(f"{access.uncovered}, and gets {self._layout.names[access.buffer]}")
         start = self._start(access, threads)
@@ -100,7 +102,8 @@ class Accesses:
         where, by_thread, leaves = anywhere if located is None else located
         if leaves or start is None:
             pointed = None if access.pointed is None else self._values(access.pointed, threads)
-            self._findings.outside(access, pointed if start is None else start, agent, event)
+            outside = start if start is None else self._start(access, agent.threads)
+            self._findings.outside(access, pointed if start is None else outside, agent, event)
         certain = certain and not leaves
         if access.descriptor is not None and access.engine is not Engine.UNKNOWN_ASYNC:
             self._describe(access.descriptor, access.buffer, where)
@@ -137,6 +140,17 @@ class Accesses:
             bit = self._remember(traced, access.engine)
             if access.engine is Engine.TMA_LOAD:
                 self._report(bit, access.barrier, threads)
+
+    def _guarded(self, access: MemoryAccess, threads: Threads) -> Threads:
+        """The threads for which no guard of an access is known to come out otherwise."""
+        for condition, way in access.guards:
+            value = self._vectors.evaluate(condition, threads)
+            if isinstance(value, np.ndarray):
+                holds, fails = self._vectors.masks(value)
+                threads = self._vectors.where(threads, holds if way else fails)
+            elif value is not None and bool(value) is not way:
+                return replace(threads, ids=threads.ids[:0])
+        return threads
 
     def _describe(self, made: Holder, buffer: Buffer, where: ByteIndices) -> None:
         """Notes that a descriptor stands for these bytes: operations that get it read them
