@@ -78,10 +78,11 @@ def _judge(work: str | tuple[str, int]) -> list[Told]:
 
 def _told(kernel: Kernel, seed: int, name: str) -> Iterator[Told]:
     try:
-        if not lint(kernel, BarrierStage.PRESENT).clean:
+        report = lint(kernel, BarrierStage.PRESENT)
+        if not report.clean:
             return
         yield "kernels", name
-        if differs(kernel, seed, TRIED):
+        if differs(kernel, seed, TRIED, report.assumptions):
             yield "kernels that are clean if lanes go on together", name
         for deletion in deletions(kernel):
             found = judged(deletion, seed, TRIED)

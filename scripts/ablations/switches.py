@@ -309,8 +309,8 @@ SWITCHES = (
     ),
     Switch(
         "discarded reads",
-        "a read of unwritten bytes is a hazard whatever becomes of them",
-        ("linter/discarded.py", "linter/poison.py"),
+        "a read of unwritten bytes, or in a race, is a hazard whatever becomes of it",
+        ("linter/discarded.py", "linter/doubtful.py", "linter/harmless.py", "linter/poison.py"),
         (Patch("linter.runs", "is_discarded", _no),),
         ("lint",),
     ),

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import numpy as np
-
 from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.machine.convergence import Convergence
 from smemreuse.checker.machine.events import Findings
@@ -15,6 +13,7 @@ from smemreuse.checker.values.vectors import Vectors
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Bind, Block, Buffer, For, Stmt, walk_statements
 from smemreuse.ir.tree import StatementTree
+from smemreuse.linter.doubtful import BlockIndices, DoubtfulReads, RacingReads
 from smemreuse.linter.guards import Guards
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.accesses import MemoryAccess
@@ -25,6 +24,11 @@ SAME_VALUE = (
 )
 WHOLE_OPERANDS = (
     "an operand that names more of a buffer than has been written reads only what has been written"
+)
+
+RACED = (
+    "what a thread reads while another one writes it does no harm where it decides nothing: no "
+    "address, no branch, nothing in global memory"
 )
 
 INSIDE = "an index that is not known, as data or the block decide it, stays inside its buffer"
@@ -45,8 +49,8 @@ class LintContext:
     `changing` is the global memory that the kernel may write. `uniform` are variables with the same
     value in all threads of a block. `registers` are accumulators, and matrices that a wgmma reads
     from registers; only what is in flight there is followed. `behind` are warps whose waits nothing
-    keeps in step, each with the first such wait, `unwritten` the bytes that are read though nothing
-    may have written them (a mask).
+    keeps in step, each with the first such wait. `doubtful` are reads in the blocks that are traced
+    now, `settled` those in other ones.
     """
 
     body: Block
@@ -59,7 +63,13 @@ class LintContext:
     hazards: dict[Key, Hazard] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)
     behind: dict[bytes, Stmt] = field(default_factory=dict)
-    unwritten: dict[Buffer, np.ndarray] = field(default_factory=dict)
+    doubtful: DoubtfulReads = field(default_factory=DoubtfulReads)
+    settled: list[DoubtfulReads] = field(default_factory=list)
+
+    def settle(self, blocks: BlockIndices) -> None:
+        """What was traced since the last time is done by the thread blocks of these indices."""
+        self.settled.append(replace(self.doubtful, blocks=blocks))
+        self.doubtful = DoubtfulReads()
 
     @cached_property
     def convergence(self) -> Convergence:
@@ -90,6 +100,10 @@ class Collected(Findings):
         event = self._events[number]
         return Site.of(event.stmt, event.loops)
 
+    def _races_at(self, stmt: Stmt, buffer: Buffer) -> RacingReads:
+        everyone = self._known.vectors.everyone
+        return self._known.doubtful.races_at(stmt, buffer, len(everyone))
+
     def _is_known(self, kind: HazardKind, certain: bool, stmt: Stmt, *buffers: Buffer) -> bool:
         """Whether `_add` would not keep a hazard, so that its words need not be made."""
         known = self._known.hazards.get((kind, stmt, frozenset(buffers)))
@@ -97,9 +111,15 @@ class Collected(Findings):
         sureness = certain, certain, not (certain and self.long)
         return known is not None and sureness <= known.sureness
 
-    def _add(self, hazard: Hazard, stmt: Stmt, *buffers: Buffer) -> Key | None:
+    def _add(
+        self, hazard: Hazard, stmt: Stmt, *buffers: Buffer, notes_reads: bool = False
+    ) -> Key | None:
         """Keeps the first hazard of a kind at a statement and on a buffer, or the first certain
-        one; returns its key if it is kept."""
+        one; returns its key if it is kept. Of a race it is not known what it makes of what is read,
+        but where that is noted by the caller."""
+        if hazard.kind is HazardKind.RACE and not notes_reads:
+            for buffer in buffers:
+                self._races_at(stmt, buffer).is_known = False
         certain = hazard.certain and not self.forked
         hazard = replace(
             hazard,

@@ -10,7 +10,7 @@ from smemreuse.checker.machine.events import Valuing
 from smemreuse.checker.machine.memory import UNWRITTEN, Memory
 from smemreuse.checker.traced import ANYONE, TracedAccess
 from smemreuse.ir.access import Access
-from smemreuse.ir.kernel import Buffer, Store
+from smemreuse.ir.kernel import Store
 from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.collected import INSIDE, SAME_VALUE, WHOLE_OPERANDS, Collected
 from smemreuse.linter.pairs import touching
@@ -40,7 +40,8 @@ class ContentHazards(Collected):
             where = np.setdiff1d(where, own, assume_unique=True)
         if not len(where) or traced.buffer in self._known.registers:
             return
-        self._note_unwritten(traced.buffer, where)
+        size = self._layout.sizes[traced.buffer]
+        self._known.doubtful.note_unwritten(traced.buffer, where, size)
         stmt = self._events[traced.event].stmt
         surely = where[memory.shadows[traced.buffer].held[where] == UNWRITTEN]
         effect = evaluated_effect(stmt)
@@ -74,12 +75,6 @@ class ContentHazards(Collected):
             stmt,
             traced.buffer,
         )
-
-    def _note_unwritten(self, buffer: Buffer, where: np.ndarray) -> None:
-        known = self._known.unwritten
-        if buffer not in known:
-            known[buffer] = np.zeros(self._layout.sizes[buffer], dtype=bool)
-        known[buffer][where] = True
 
     def _reader(self, traced: TracedAccess, byte: int) -> str:
         """The thread that reads a byte, in words; any thread if it is not known which."""

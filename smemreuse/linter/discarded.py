@@ -1,15 +1,16 @@
-"""Bytes that are read before anything is written to them, and decide nothing.
+"""Reads that may find anything, of bytes that nobody has written or in a race, and decide nothing.
 
 A product of 16 rows of which a kernel needs one (a decoding step with a batch of one) loads the
 others, too, and never looks at what comes of them. As MemorySanitizer does (Stepanov and
 Serebryany, CGO 2015), this follows the unwritten bytes as poison, from shared memory to registers
-and back, through `ldmatrix`, `mma` and arithmetic, until they decide something: an address, a
-branch, what goes to global memory, or an operation that is not followed. Where they never do, the
-reads are no hazard.
+and back, through `ldmatrix`, `mma`, bindings and arithmetic, until they decide something: an
+address, a branch, what goes to global memory, or an operation that is not followed. Where they
+never do, the reads are no hazard. Of a read that races the value is poisoned, not the bytes: other
+threads may read what is there in good order.
 
 Sets that only grow, in all iterations and whatever the order, miss nothing: poison is kept of each
-byte of shared memory, and of each byte of a local by thread. `semantics.fragments` has which lane
-of a warp holds which row.
+byte of shared memory, and of each byte of a local and of each variable by thread.
+`semantics.fragments` has which lane of a warp holds which row.
 """
 
 from __future__ import annotations
@@ -40,13 +41,20 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.ir.launch import tag_of
-from smemreuse.linter.poison import Decides, Poison, is_whole_warps, where
+from smemreuse.linter.doubtful import Sources
+from smemreuse.linter.poison import BlocksAlike, Decides, Poison, is_whole_warps, where
 from smemreuse.semantics.accesses import KernelAccesses, MemoryAccess
 from smemreuse.semantics.effects import LANES, Answer
 from smemreuse.semantics.elements import flat_index, lanes_of
 from smemreuse.semantics.evaluate import Threads, all_threads, axis_index, evaluate
 from smemreuse.semantics.fragments import LoadedMatrices, MultipliedMatrices, fragments_of
-from smemreuse.semantics.pointers import Address, Pointers, address_of, element_address
+from smemreuse.semantics.pointers import (
+    Address,
+    Pointers,
+    address_of,
+    element_address,
+    let_parts,
+)
 from smemreuse.semantics.table import effect_of, evaluated_call
 
 MAX_ROUNDS = 512
@@ -62,34 +70,37 @@ def is_discarded(
     body: Block,
     accesses: KernelAccesses,
     axes: Mapping[str, int],
-    unwritten: Mapping[Buffer, np.ndarray],
+    sources: Sources,
 ) -> bool:
-    """Whether bytes of shared buffers (a mask for each buffer) decide nothing that a kernel does,
-    for a block with these extents of its axes."""
+    """Whether values decide nothing that a kernel does, for blocks with these extents of their
+    axes."""
     threads = all_threads(axes)
     if threads.count % LANES:
         return False
     try:
-        _Flow(body, accesses, axes, unwritten).spread(threads)
+        _Flow(body, accesses, axes, sources).spread(threads)
     except Decides:
         return False
     return True
 
 
 class _Flow:
-    """Where values may have come to that depend on unwritten bytes."""
+    """Where values may have come to that depend on those of some sources."""
 
     def __init__(
         self,
         body: Block,
         accesses: KernelAccesses,
         axes: Mapping[str, int],
-        unwritten: Mapping[Buffer, np.ndarray],
+        sources: Sources,
     ):
         self._body, self._axes = body, axes
-        self._poison = Poison(unwritten, axes)
+        self._poison = Poison(sources.unwritten, axes)
+        self._racing, self._blocks = sources.reads, BlocksAlike(sources.blocks)
         self._accesses, self._pointers = accesses.by_statement, accesses.pointers
-        self._names: dict[Stmt, frozenset[Buffer]] = {}
+        reading = {stmt for stmt, _ in sources.reads}
+        self._reading = {one for one in walk_statements(body) if not reading.isdisjoint(_in(one))}
+        self._names: dict[Stmt, frozenset[Buffer | Var]] = {}
         self._visits = 0
 
     def spread(self, threads: Threads) -> None:
@@ -113,7 +124,8 @@ class _Flow:
         if self._visits > MAX_VISITS:
             raise Decides
         if isinstance(stmt, Bind):
-            self._no_poison(stmt.value, stmt, threads)
+            poisoned = self._value(stmt.value, stmt, threads)
+            self._poison.add_variable(stmt.var, where(threads, poisoned, True))
             return threads.bind(stmt.var, evaluate(stmt.value, threads))
         if isinstance(stmt, Store):
             self._store(stmt, threads)
@@ -127,7 +139,7 @@ class _Flow:
         for expr in expressions_of(stmt):
             self._no_poison(expr, stmt, threads)
         if isinstance(stmt, If):
-            holds = evaluate(stmt.condition, threads)
+            holds = self._blocks.evaluate(stmt.condition, threads)
             for block, way in ((stmt.then, True), (stmt.orelse, False)):
                 self._block(block, threads if holds is None else where(threads, holds, way))
         elif isinstance(stmt, For):
@@ -174,6 +186,8 @@ class _Flow:
         source = next(self._reads(stmt), None)
         if source is None:
             return
+        if source.footprint.start is not None:
+            self._no_poison(source.footprint.start, stmt, threads)
         transposed = evaluate(loaded.transposed, threads)
         target = address_of(loaded.target, self._pointers)
         if target is None or not isinstance(transposed, int):
@@ -231,14 +245,18 @@ class _Flow:
             if self._is_read(expr.buffer, stmt):
                 raise Decides
             return none
+        if isinstance(expr, Var):
+            return self._poison.in_variable(expr, threads)
         if not isinstance(expr, Call):
             return none
         if expr.op in CHOICES and len(expr.args) == 3:
             self._no_poison(expr.args[0], stmt, threads)
             return self._chosen(expr, stmt, threads)
-        found = none
+        parts, found = let_parts(expr), none
         for operand in expr.args:
             found = found | self._value(operand, stmt, threads)
+            if parts is not None and operand is parts[1]:
+                self._poison.add_variable(parts[0], where(threads, found, True))
         effect = effect_of(expr)
         if found.any() and (effect.hands_on or effect.answer is not Answer.SAME):
             raise Decides  # another thread may get it
@@ -246,23 +264,26 @@ class _Flow:
 
     def _chosen(self, choice: Call, stmt: Stmt, threads: Threads) -> np.ndarray:
         one, two = (self._value(operand, stmt, threads) for operand in choice.args[1:])
-        holds = evaluate(choice.args[0], threads)
+        holds = self._blocks.evaluate(choice.args[0], threads)
         return one | two if holds is None else np.where(np.asarray(holds) != 0, one, two)
 
     def _loaded(self, load: Load, stmt: Stmt, threads: Threads) -> np.ndarray:
+        found = np.zeros(threads.count, dtype=bool)
+        for buffer in self._pointers.of_buffer(load.buffer):
+            if (stmt, buffer) in self._racing:
+                found = found | self._racing[stmt, buffer][threads.ids]
         if not self._may_be_poisoned(load.buffer):
-            return np.zeros(threads.count, dtype=bool)
+            return found
         if load.buffer.scope.startswith("local"):
             place = _place(load, self._pointers)
             if place is None:
                 raise Decides
-            found = self._poison.in_registers(place, _vector_bytes(load), threads)
-            return np.asarray(found.any(axis=1))
+            bytes_ = self._poison.in_registers(place, _vector_bytes(load), threads)
+            return found | np.asarray(bytes_.any(axis=1))
         access = next((one for one in self._reads(stmt) if one.node is load), None)
         if access is None:
             raise Decides
         footprint = access.footprint
-        found = np.zeros(threads.count, dtype=bool)
         for run in range(footprint.count):
             at = run * footprint.stride
             run_of = self._poison.in_shared(access.buffer, footprint, footprint.size, threads, at)
@@ -290,25 +311,33 @@ class _Flow:
         return not writes and any(one in self._poison.shared for one in places)
 
     def _is_reached(self, stmt: Stmt) -> bool:
-        """Whether a statement, or one inside, names what is poisoned so far."""
+        """Whether a statement, or one inside, names what is poisoned so far, or reads in a race."""
+        if stmt in self._reading:
+            return True
         if stmt not in self._names:
             self._names[stmt] = frozenset(self._named(stmt))
         return any(self._poison.is_in(one) for one in self._names[stmt])
 
-    def _named(self, stmt: Stmt) -> Iterator[Buffer]:
+    def _named(self, stmt: Stmt) -> Iterator[Buffer | Var]:
         for block in nested_blocks(stmt):
             for inside in walk_statements(block):
                 yield from self._named_by(inside)
         yield from self._named_by(stmt)
 
-    def _named_by(self, stmt: Stmt) -> Iterator[Buffer]:
+    def _named_by(self, stmt: Stmt) -> Iterator[Buffer | Var]:
         yield from (one.buffer for one in self._accesses.get(stmt, ()))
         for expr in expressions_of(stmt):
             for node in walk(expr):
                 if isinstance(node, (Load, Pointer)):
                     yield from self._pointers.of_buffer(node.buffer)
                 elif isinstance(node, Var):
+                    yield node
                     yield from self._pointers.of_variable(node)
+
+
+def _in(stmt: Stmt) -> Iterator[Stmt]:
+    """A statement, and all inside."""
+    return walk_statements((stmt,))
 
 
 def _rounds(loop: For, threads: Threads) -> Sequence[int | None]:

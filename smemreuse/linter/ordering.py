@@ -43,8 +43,19 @@ class OrderHazards(Collected):
     def unordered(
         self, rule: Rule, traced: TracedAccess, partner: Buffer, earlier: Iterator[TracedAccess]
     ) -> None:
-        """Adds one hazard: the first that is not harmless."""
-        any(self._race(rule, traced, found) for found in earlier)
+        """Adds one hazard: the first that is not harmless. Who reads in any of them is noted."""
+        later, races = self._events[traced.event].stmt, None
+        for found in earlier:
+            if races is not None and races.has(found, traced):
+                continue
+            if not self._race(rule, traced, found):
+                continue
+            if rule is Rule.IN_FLIGHT:
+                return
+            races = self._races_at(later, traced.buffer)
+            races.note(found, traced)
+            if not races.is_known:
+                return
 
     def _race(self, rule: Rule, traced: TracedAccess, found: TracedAccess) -> bool:
         """Adds the hazard of two unordered accesses, or of one still in flight, and returns
@@ -117,7 +128,7 @@ class OrderHazards(Collected):
                 (earlier.stmt, found.is_write), (later.stmt, traced.is_write)
             ),
         )
-        self._add(hazard, later.stmt, traced.buffer)
+        self._add(hazard, later.stmt, traced.buffer, notes_reads=True)
         return True
 
     def _stores_again(self, earlier: AccessEvent, later: AccessEvent) -> bool | None:

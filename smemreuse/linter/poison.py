@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from smemreuse.ir.expr import Expr, Var, variables_in
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.accesses import Footprint
 from smemreuse.semantics.effects import LANES
@@ -18,21 +19,57 @@ class Decides(Exception):
     """The poison decides something, or may."""
 
 
+MAX_BLOCKS = 64
+"""Thread blocks, told apart by what an expression names, that it is evaluated for."""
+
+
+class BlocksAlike:
+    """Thread blocks of these indices, of which it is asked what they have in common."""
+
+    def __init__(self, indices: Mapping[Var, np.ndarray]):
+        self._indices = indices
+
+    def evaluate(self, expr: Expr, threads: Threads) -> Value:
+        """The value of an expression for some threads, where it is the same in all the blocks."""
+        value = evaluate(expr, threads)
+        names = [one for one in self._indices if one in variables_in(expr)] if value is None else []
+        if not names:
+            return value
+        blocks = np.unique(np.stack([self._indices[one] for one in names]), axis=1).T.tolist()
+        if len(blocks) > MAX_BLOCKS:
+            return None
+        for block in blocks:
+            here = threads
+            for name, index in zip(names, block, strict=True):
+                here = here.bind(name, index)
+            found = evaluate(expr, here)
+            if found is None or (value is not None and not np.array_equal(found, value)):
+                return None
+            value = found
+        return value
+
+
 class Poison:
     """The poisoned bytes: `shared` is a mask for each buffer, `local` one of threads times bytes.
 
-    Both only grow; `grew` tells that they did. `axes` are the extents of the thread axes.
+    All only grow; `grew` tells that they did. `axes` are the extents of the thread axes.
     """
 
     def __init__(self, shared: Mapping[Buffer, np.ndarray], axes: Mapping[str, int]):
         self.shared = {buffer: mask.copy() for buffer, mask in shared.items()}
         self.local: dict[Buffer, np.ndarray] = {}
+        self._variables: dict[Var, np.ndarray] = {}
         self.grew = True
         self._count = math.prod(axes.values())
 
-    def is_in(self, buffer: Buffer) -> bool:
-        """Whether some of an allocation may be poisoned."""
-        return buffer in self.shared or buffer in self.local
+    def is_in(self, named: Buffer | Var) -> bool:
+        """Whether some of an allocation, or a variable, may be poisoned."""
+        return named in self.shared or named in self.local or named in self._variables
+
+    def in_variable(self, var: Var, threads: Threads) -> np.ndarray:
+        """For which threads the value of a variable is poisoned."""
+        known = self._variables.get(var)
+        return np.zeros(threads.count, dtype=bool) if known is None else known[threads.ids]
 
     def in_registers(self, place: Address, size: int, threads: Threads) -> np.ndarray:
         """Which of `size` bytes of a local are poisoned: threads times bytes."""
@@ -59,6 +96,13 @@ class Poison:
         runs = np.arange(footprint.count)[:, None] * footprint.stride
         each = (runs + np.arange(footprint.size)).ravel()
         self._mark(known[None], _nobody(threads), start, each)
+
+    def add_variable(self, var: Var, threads: Threads) -> None:
+        """Poisons the value of a variable of all these threads."""
+        if threads.count:
+            known = self._variables.setdefault(var, np.zeros(self._count, dtype=bool))
+            self.grew |= not known[threads.ids].all()
+            known[threads.ids] = True
 
     def add_local(self, place: Address | None, size: int, threads: Threads) -> None:
         """Poisons `size` bytes of a local of all these threads. Raises `Decides` where it is not

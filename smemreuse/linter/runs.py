@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from smemreuse.checker.budget import BUDGET, OF_CASES, Work
 from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
@@ -25,9 +23,11 @@ from smemreuse.ir.expr import Call, Var
 from smemreuse.ir.kernel import Buffer, Kernel, nodes_of, walk_statements
 from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
 from smemreuse.linter.accumulators import Accumulators
-from smemreuse.linter.collected import Key, LintContext
+from smemreuse.linter.collected import RACED, Key, LintContext
 from smemreuse.linter.discarded import is_discarded
+from smemreuse.linter.doubtful import DoubtfulReads, Sources
 from smemreuse.linter.guards import Guards
+from smemreuse.linter.harmless import harmless
 from smemreuse.linter.inputs import Deciding
 from smemreuse.linter.together import any_together, divided
 from smemreuse.linter.traces import HazardTraces
@@ -61,11 +61,17 @@ Hazards = dict[Key, Hazard]
 
 @dataclass(frozen=True)
 class LintFindings:
-    """What was found, the reasons why it is not all, and what was assumed."""
+    """What was found, the reasons why it is not all, and what was assumed.
+
+    `doubtful` are the reads of which it may not matter; `is_cut_short`: what some thread blocks do
+    was not looked at, since of others something was found.
+    """
 
     hazards: Hazards = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    doubtful: tuple[DoubtfulReads, ...] = ()
+    is_cut_short: bool = False
 
     @property
     def is_sure(self) -> bool:
@@ -138,23 +144,26 @@ class LintRuns:
     def _traced(self) -> LintFindings:
         """What the traces of all blocks find; if anything is only possible, with the cases of
         conditions on data apart."""
-        unwritten: dict[Buffer, np.ndarray] = {}
-        found = self._run(Work(OF_LINT, self._subject.work), unwritten)
+        found = self._run(Work(OF_LINT, self._subject.work))
         too_long = any(reason.startswith(BUDGET) for reason in found.reasons)
         if not too_long and not all(one.certain for one in found.hazards.values()):
             # What is decided twice by the same data may not go two ways.
             work = Work(OF_CASES, self._subject.work)
-            cases = self._run(work, unwritten, every_case=True)
+            cases = self._run(work, every_case=True)
             if not cases.reasons:
-                assumed = tuple(dict.fromkeys((*found.assumed, *cases.assumed)))
-                found = LintFindings({**cases.hazards, **found.certain}, (), assumed)
-        return replace(found, hazards=self._without_discarded(found.hazards, unwritten))
+                found = replace(
+                    cases,
+                    hazards={**cases.hazards, **found.certain},
+                    assumed=tuple(dict.fromkeys((*found.assumed, *cases.assumed))),
+                    doubtful=(*found.doubtful, *cases.doubtful),
+                )
+        return self._without_harmless(found)
 
     def _with_deadlocks(self, found: LintFindings) -> LintFindings:
         """With the deadlocks that there are if a later pass puts a barrier between two branches,
         where it is not known whether it does. More barriers make more deadlocks."""
         work = Work(OF_CASES, self._subject.work)
-        parted = self._run(work, {}, parts=True)
+        parted = self._run(work, parts=True)
         hazards = {
             key: replace(one, certain=False)
             for key, one in parted.hazards.items()
@@ -171,10 +180,10 @@ class LintRuns:
         deciding, hazards = Deciding(self._slice), {**found.hazards}
         work = Work(OF_INPUTS, self._subject.work)
         for inputs in deciding.inputs():
-            unwritten: dict[Buffer, np.ndarray] = {}
-            shown = self._run(work, unwritten, given=inputs).certain
+            shown = self._run(work, given=inputs)
             given = deciding.given(inputs)
-            for key, hazard in self._without_discarded(shown, unwritten).items():
+            shown = self._without_harmless(replace(shown, hazards=shown.certain))
+            for key, hazard in shown.hazards.items():
                 if key not in hazards or not hazards[key].certain:
                     hazards[key] = replace(hazard, if_given=given)
             found = replace(found, hazards=hazards)
@@ -185,7 +194,6 @@ class LintRuns:
     def _run(
         self,
         work: Work,
-        unwritten: dict[Buffer, np.ndarray],
         *,
         every_case: bool = False,
         given: GivenInputs = NOTHING_GIVEN,
@@ -193,7 +201,7 @@ class LintRuns:
     ) -> LintFindings:
         """Traces the kernel: all kinds of thread blocks, or one block for what is `given`. `parts`:
         see `Setting`.
-        `unwritten` gets the bytes that are read though nothing may have written them."""
+        """
         kernel, operations = self._kernel, self._operations
         known = LintContext(
             kernel.body,
@@ -203,9 +211,9 @@ class LintRuns:
             self._slice.written | self._slice.escaped,
             _of_the_block(kernel, operations.turning),
             frozenset(self._registers.sizes),
-            unwritten=unwritten,
         )
         reasons: tuple[str, ...] = ()
+        is_cut_short = False
         try:
             prediction = None
             if self._subject.barriers_follow:  # within one buffer: which are merged is not known
@@ -230,29 +238,27 @@ class LintRuns:
             else:
                 traces.run(kernel.body)
             self._may_part |= setting.may_part
+            is_cut_short = traces.is_cut_short
         except Stuck as stuck:
             reasons = () if known.hazards else (str(stuck),)
         except Uncovered as reason:
             reasons = (str(reason),)
-        return LintFindings(known.hazards, reasons, tuple(known.assumed))
+        doubtful = (*known.settled, known.doubtful)
+        return LintFindings(known.hazards, reasons, tuple(known.assumed), doubtful, is_cut_short)
 
-    def _without_discarded(
-        self, hazards: Hazards, unwritten: Mapping[Buffer, np.ndarray]
-    ) -> Hazards:
-        """The hazards without reads of unwritten bytes that decide nothing."""
-        reads = {key[2] for key in hazards if key[0] is HazardKind.UNINITIALISED_READ}
-        body, accesses = self._kernel.body, self._subject.accesses
-        harmless = {
-            buffers
-            for buffers in reads
-            if buffers  # an mbarrier is no contents
-            and is_discarded(body, accesses, self._axes, {one: unwritten[one] for one in buffers})
-        }
-        return {
-            key: one
-            for key, one in hazards.items()
-            if key[0] is not HazardKind.UNINITIALISED_READ or key[2] not in harmless
-        }
+    def _without_harmless(self, found: LintFindings) -> LintFindings:
+        """Without reads that decide nothing, of unwritten bytes or in a race; with them if nothing
+        else is left, and not all thread blocks were looked at."""
+
+        def is_without_effect(sources: Sources) -> bool:
+            return is_discarded(self._kernel.body, self._subject.accesses, self._axes, sources)
+
+        gone = harmless(found.hazards, found.doubtful, is_without_effect)
+        if not gone or (found.is_cut_short and len(gone) == len(found.hazards)):
+            return found
+        left = {key: one for key, one in found.hazards.items() if key not in gone}
+        raced = (RACED,) if any(kind is HazardKind.RACE for kind, _, _ in gone) else ()
+        return replace(found, hazards=left, assumed=(*found.assumed, *raced))
 
 
 def _of_the_block(kernel: Kernel, turning: Set[Var]) -> frozenset[Var]:

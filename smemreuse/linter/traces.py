@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from smemreuse.checker.errors import Infeasible, Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.trace import Trace
@@ -34,6 +36,9 @@ class HazardTraces(BlockTraces):
 
     def _restart(self) -> None:
         """What has been found stays."""
+
+    def _settled(self, blocks: Mapping[Var, np.ndarray]) -> None:
+        self._known.settle(blocks)
 
     def launch(self, body: Block) -> None:
         """For one thread block alone, of the launch whose inputs are given."""

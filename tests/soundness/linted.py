@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from smemreuse.ir.kernel import Kernel, Store
-from smemreuse.linter.collected import LANES_TOGETHER, NO_NEGATIVE_LENGTH
+from smemreuse.linter.collected import LANES_TOGETHER, NO_NEGATIVE_LENGTH, RACED
 from smemreuse.results.hazards import Given, Hazard, HazardKind, LintReport, hazard_sentence
 from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_each, starved
 from tests.soundness.model.run import Model
@@ -53,9 +53,9 @@ def respecting(report: LintReport, modes: Iterable[Mode]) -> Iterator[Mode]:
     """The modes, as far as they respect what `lint` tells that it assumes."""
     for mode in modes:
         if LANES_TOGETHER in report.assumptions:
-            yield replace(mode, parts=False, converges=True)
-        else:
-            yield mode
+            mode = replace(mode, parts=False, converges=True)
+        # what is read in a race has to decide nothing: values are compared, and no order asked for
+        yield replace(mode, races=mode.races and RACED not in report.assumptions)
 
 
 def judge_report(
@@ -76,7 +76,7 @@ def check_clean(report: LintReport, model: Model, seed: int, wrong: str, tried: 
     shows."""
     if not report.clean or NO_NEGATIVE_LENGTH in report.assumptions:
         return  # what is assumed of the data need not be so of those that are drawn
-    if wrong and LANES_TOGETHER in report.assumptions:
+    if wrong and not {LANES_TOGETHER, RACED}.isdisjoint(report.assumptions):
         wrong = goes_wrong(model, respecting(report, many_modes(model, seed, tried)))
     if not wrong:
         late = starved(model.warps, seed, fences=True)

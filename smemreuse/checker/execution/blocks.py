@@ -43,9 +43,9 @@ class ThreadBlocks:
 
     def settle(
         self, decisions: Sequence[Decision], work: Work, runs: Sequence[LoopRun] = ()
-    ) -> None:
+    ) -> dict[Var, np.ndarray]:
         """Closes all blocks in which every decision of a trace comes out the same, and which run
-        the same loops alike."""
+        the same loops alike; returns their indices."""
         same = self.open.copy()
         for expr, everyone, outcome in decisions:
             threads = _asking(expr, everyone)
@@ -60,6 +60,8 @@ class ThreadBlocks:
         first = int(np.argmax(self.open))
         same[first] = True
         self.open &= ~same
+        closed = zip(self._variables, self._grid, strict=True)
+        return {var: values[same] for var, values in closed}
 
     def _run_alike(self, runs: Sequence[LoopRun], same: np.ndarray, work: Work) -> None:
         """Leaves in `same` the blocks that run loops alike, those that have left out rounds

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from smemreuse.checker.errors import BoundReached, Contended, Infeasible, Stuck, Uncovered
 from smemreuse.checker.execution.blocks import kinds_of_blocks
 from smemreuse.checker.execution.setting import Setting
@@ -63,6 +65,8 @@ class BlockTraces(ABC):
 
     def __init__(self, setting: Setting):
         self._setting = setting
+        self.is_cut_short = False
+        """Whether blocks were left out, since something is wrong with others."""
 
     def run(self, body: Block) -> None:
         """For every thread block. Raises `Uncovered`, with what has been found until then.
@@ -78,7 +82,8 @@ class BlockTraces(ABC):
             seems_many = number >= FEW_KINDS and block.kinds_if_alike(number) > MANY_KINDS
             if seems_many and not has_tried:
                 has_tried = True
-                if not self._is_clear or self._any_block(body):
+                self.is_cut_short = not self._is_clear
+                if self.is_cut_short or self._any_block(body):
                     return
             if number == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
@@ -87,7 +92,7 @@ class BlockTraces(ABC):
                 return
             if self._is_exhausted and (decisions or runs):
                 raise BoundReached(CHECK_WAS_BOUNDED)
-            block.settle(decisions, self._setting.work, runs)
+            self._settled(block.settle(decisions, self._setting.work, runs))
 
     def _cases(self, body: Block, index: Mapping[Var, int]) -> tuple[list[Decision], list[LoopRun]]:
         """Traces all cases of one thread block; returns what the block index decided in them."""
@@ -138,6 +143,10 @@ class BlockTraces(ABC):
         self._restart()
 
     @abstractmethod
+    def _settled(self, blocks: Mapping[Var, np.ndarray]) -> None:
+        """Is told the indices of the thread blocks that the traces since the last time were for."""
+
+    @abstractmethod
     def _restart(self) -> None:
         """All cases of a block are traced again."""
 
@@ -175,6 +184,9 @@ class Traces(BlockTraces):
     @property
     def _is_exhausted(self) -> bool:
         return self._left == 0
+
+    def _settled(self, blocks: Mapping[Var, np.ndarray]) -> None:
+        """What is wrong with a plan in any block is wrong with it."""
 
     def _restart(self) -> None:
         self._left = None if self._left is None else BOUNDED_TRACES
