@@ -54,10 +54,11 @@ class JoinedPaths(ABC):
     def _either(self, stmt: If, agent: Agent) -> None:
         """A condition on data: executes both arms from the same state, then joins the two
         states."""
-        self._work.do(STEP + self._setting.layout.weight)
-        threads, before = agent.threads, self.state.copy()
+        threads, divergent = agent.threads, self.values.varies(stmt.condition, agent.threads)
+        are_alike = divergent and self._statements.write_alike(stmt, agent)
+        self._work.do(STEP + (0 if are_alike else self._setting.layout.weight))
+        before = self.state if are_alike else self.state.copy()
         self._loops.leave_open(stmt, agent)
-        divergent = self.values.varies(stmt.condition, threads)
         self.findings.forked = True
         around = agent.accesses
         is_recorded = divergent or around is not None
@@ -70,11 +71,8 @@ class JoinedPaths(ABC):
             agent.accesses = arms[0] if is_recorded else None
             self._drive(self._run(stmt.then, agent))
             agent.threads = threads
-            after_then, agent.timestamps, timestamps = (
-                self.state.become(before),
-                timestamps,
-                agent.timestamps,
-            )
+            after_then = self.state if are_alike else self.state.become(before)
+            agent.timestamps, timestamps = timestamps, agent.timestamps
             agent.accesses = arms[1] if is_recorded else None
             self._predicted.skips(agent, stmt.then)
             self._drive(self._run(stmt.orelse, agent))
@@ -87,7 +85,8 @@ class JoinedPaths(ABC):
         if divergent:
             self._report_arms(stmt, *arms)
             self.values.mark_divergent(after_then, self.state)
-        self.state.become(after_then.joined(self.state))
+        if not are_alike:
+            self.state.become(after_then.joined(self.state))
         for buffer, where, _ in filled_by_both(*arms) if divergent else ():
             self.state.memory.fill(buffer, where)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from smemreuse.checker.budget import Work
+from smemreuse.checker.execution.alike import StoresAlike
 from smemreuse.checker.execution.leaves import Leaves
 from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.loops.periods import Periods
@@ -101,6 +102,7 @@ class Setting:
         self.periods = Periods(program_slice, self.work, self.vectors.interned, given)
         self.footprints = remembered.footprints.counted_by(self.work)
         self.fenced = frozenset() if prediction is None else prediction.view.fenced
+        self.stores_alike = StoresAlike(program_slice, self.leaves, self.fenced)
         self.compares_loops = not given
         self.contended: frozenset[Stmt] = frozenset()
         self._at_once: dict[For, bool] = {}

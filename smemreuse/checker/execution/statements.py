@@ -29,6 +29,7 @@ class Statements:
     ):
         self._slice, self._fenced = setting.program_slice, setting.fenced
         self._work = setting.work
+        self._stores_alike = setting.stores_alike
         self._values = values
         self._accesses = accesses
         self.access = accesses.perform
@@ -94,6 +95,11 @@ class Statements:
         if stmt in self._fenced:
             self._predicted.before(agent)
             self._synchronization.fence(agent, assumed=True)
+
+    def write_alike(self, stmt: If, agent: Agent) -> bool:
+        """Whether each thread writes the same bytes in both arms of a branch, and no others do."""
+        writes = self._stores_alike(stmt)
+        return writes is not None and self._accesses.are_same_bytes(*writes, agent.threads)
 
     def header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """Performs the accesses of a condition or a loop bound, which may read shared memory."""

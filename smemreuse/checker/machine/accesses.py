@@ -188,6 +188,17 @@ class Accesses:
             return None
         return self._footprints(access, start, threads.ids, self._layout.sizes[access.buffer])
 
+    def are_same_bytes(self, one: MemoryAccess, two: MemoryAccess, threads: Threads) -> bool:
+        """Whether each thread makes both accesses to the same bytes, and no other thread to
+        these."""
+        first, second = (
+            self._located(access, self._start(access, threads), threads) for access in (one, two)
+        )
+        if first is None or second is None or first[2] or second[2]:
+            return False
+        is_same = all(map(np.array_equal, first[:2], second[:2]))
+        return is_same and bool((first[1] != ANYONE).all())
+
     def _start(self, access: MemoryAccess, threads: Threads) -> Value:
         start = access.footprint.start
         return None if start is None else self._values(start, threads)
