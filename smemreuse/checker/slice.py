@@ -148,6 +148,14 @@ class Operations:
         return call is meeting_within(stmt) and not replace(effect, within=()).orders
 
 
+def without_parity(effect: Effect) -> Effect:
+    """A wait for a phase, as if it were the same whatever its parity; any other effect as it
+    is."""
+    if effect.mbarrier is None or effect.signals is not Signal.WAIT:
+        return effect
+    return replace(effect, mbarrier=replace(effect.mbarrier, count=None))
+
+
 def operations_of(kernel: Kernel) -> Operations:
     """Those of a kernel, kept with it."""
     return kernel.memo.once(Operations, lambda: Operations(kernel.body))
@@ -358,6 +366,18 @@ class ProgramSlice:
 
     def acting(self, stmt: Stmt) -> Iterator[Expr]:
         """Expressions that say what a statement itself does: places, operands of barriers."""
+        yield from self.placing(stmt)
+        yield from self.awaited(stmt)
+
+    def awaited(self, stmt: Stmt) -> Iterator[Expr]:
+        """The parities of phases that a statement itself waits for."""
+        for call, effect in self.synchronizing(stmt):
+            at = None if effect.mbarrier is None else effect.mbarrier.count
+            if effect.signals is Signal.WAIT and at is not None and at < len(call.args):
+                yield call.args[at]
+
+    def placing(self, stmt: Stmt) -> Iterator[Expr]:
+        """Those expressions but for the parities of phases that it waits for."""
         for access in self.accesses.get(stmt, ()):
             if access.footprint.start is not None:
                 yield access.footprint.start
@@ -368,7 +388,7 @@ class ProgramSlice:
                 yield from access.barrier.indices
                 yield from self._beside_indices(access.barrier)
         for call, effect in self.synchronizing(stmt):
-            yield from deciding_operands(call, effect)
+            yield from deciding_operands(call, without_parity(effect))
             barrier = mbarrier_operand(call, effect)
             if isinstance(barrier, Load):
                 yield from self._beside_indices(barrier)

@@ -10,6 +10,7 @@ from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.alike import StoresAlike
 from smemreuse.checker.execution.leaves import Leaves
 from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.loops.parities import Parities
 from smemreuse.checker.loops.periods import Periods
 from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.slice import ProgramSlice
@@ -99,6 +100,7 @@ class Setting:
         self.budget = budget
         remembered = remembered or Remembered.of(axes)
         self.vectors = remembered.vectors
+        self.parities = Parities(program_slice.body)
         self.periods = Periods(program_slice, self.work, self.vectors.interned, given)
         self.footprints = remembered.footprints.counted_by(self.work)
         self.fenced = frozenset() if prediction is None else prediction.view.fenced

@@ -89,7 +89,9 @@ class Trace(JoinedPaths):
         self._work, self._leaves = setting.work, setting.leaves
         self.loops_of_block = LoopsOfBlock(self.values, setting.is_compared)
         self._decide = self.loops_of_block.decide
-        self._loops = Loops(setting.periods, *shared, self.loops_of_block, setting.is_case)
+        self._loops = Loops(
+            setting.periods, setting.parities, *shared, self.loops_of_block, setting.is_case
+        )
         synchronization = Synchronization(*shared, accesses, findings, setting.contended)
         self.waiting = synchronization.waiting
         self._predicted = PredictedBarriers(setting.prediction, *shared, synchronization)

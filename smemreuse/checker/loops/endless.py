@@ -67,6 +67,8 @@ class UnboundedLoop:
         self._ranges: dict[Var, np.ndarray] = {}
         self._recurrences = Recurrences(self._along, self._rows)
         self._first, self._period = 0, 1
+        self.turns = False
+        """Whether a parity that is waited for may be the other one each period."""
         self.open: list[OpenCondition] = []
 
     def found(self) -> tuple[int, int] | None:
@@ -88,8 +90,10 @@ class UnboundedLoop:
                 self._statement(stmt)
 
     def _statement(self, stmt: Stmt) -> None:
-        for expr in self._slice.acting(stmt):
+        for expr in self._slice.placing(stmt):
             self._decides(expr)
+        for expr in self._slice.awaited(stmt):
+            self._awaits(expr)
         if isinstance(stmt, If):
             self._condition(stmt, stmt.condition)
             self._visit(stmt.then)
@@ -141,6 +145,27 @@ class UnboundedLoop:
             raise NoRecurrence
         self._first = max(self._first, recurrence.first)
         self._period = math.lcm(self._period, recurrence.period)
+
+    def _awaits(self, parity: Expr) -> None:
+        """Adds the period of a parity, or half of it if that makes 0 of 1 and 1 of 0. Raises
+        `NoRecurrence`."""
+        self._work.do(2_000)
+        found = self._recurrences(parity)
+        half = found.period // 2
+        if found.step or found.period % 2 or not self._is_turned(parity, found.first, half):
+            self._decides(parity)
+            return
+        self.turns = True
+        self._first = max(self._first, found.first)
+        self._period = math.lcm(self._period, half)
+
+    def _is_turned(self, parity: Expr, first: int, half: int) -> bool:
+        """Whether a parity of period `2 * half` is the other one `half` rounds later."""
+        rows = self._rows(parity, first + 2 * half)
+        if rows is None:
+            return False
+        whole = rows[first:]
+        return bool(np.isin(whole, (0, 1)).all() and (whole[:half] != whole[half:]).all())
 
     # Values -------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.loops.endless import OpenCondition
 from smemreuse.checker.loops.fast_forward import FastForwardPoint, leave_out
 from smemreuse.checker.loops.loop_runs import LoopRun, LoopsOfBlock
+from smemreuse.checker.loops.parities import Parities
 from smemreuse.checker.loops.periods import Periods, Window
 from smemreuse.checker.machine.agent import Agent, Steps
 from smemreuse.checker.machine.signals import ARRIVALS
@@ -40,6 +41,7 @@ class Loops:
     def __init__(
         self,
         periods: Periods,
+        parities: Parities,
         state: State,
         values: Values,
         block: LoopsOfBlock,
@@ -52,6 +54,7 @@ class Loops:
         self._periods = periods
         self._state = state
         self._values = values
+        self._parities = parities
 
     def iterate(
         self,
@@ -158,7 +161,15 @@ class Loops:
             if window is not None and at == window.first:
                 since = unknowns.now  # what was assumed of iterations before is theirs alone
             if window is not None and at - window.first >= SEEN * window.period:
-                pause = FastForwardPoint(window, at, tally.latest(window.period), noted)
+                pause = FastForwardPoint(
+                    window,
+                    at,
+                    tally.latest(window.period),
+                    noted,
+                    stmt,
+                    None if length is None else length.key,
+                    tally.turned(window.period) if window.turns else {},
+                )
                 if unknowns.is_uneven(since, threads):
                     pause.tally.clear = False
                 if at + window.period <= window.end and not self.leave_out([pause]):
@@ -170,7 +181,7 @@ class Loops:
                     if length is not None:
                         tail = len(rounds) - window.end
                         seen = window.first + tail - length.more
-                        unknowns.case.need(length.key, seen, pause.unit)
+                        unknowns.case.need(length.key, seen, pause.alike)
                         is_long = False
                     at += pause.skip
                     self._go_on(pause, at, threads, outer)
@@ -191,7 +202,11 @@ class Loops:
 
     def leave_out(self, points: Sequence[FastForwardPoint]) -> bool:
         """Sets how many iterations loops that are stopped together leave out."""
-        return leave_out(points, lambda slot: self._state.barriers[slot].expected)
+        return leave_out(
+            points,
+            lambda slot: self._state.barriers[slot].expected,
+            lambda slot, loops: self._parities.are_relative(slot[0], loops),
+        )
 
     def _go_on(
         self, pause: FastForwardPoint, at: int, threads: Threads, outer: Sequence[LoopTally]

@@ -40,7 +40,8 @@ class Window:
     """Iterations `first` to `end`: each does what the one `period` iterations before it did.
 
     `counters` is what each local that the loop sets holds before each iteration, and after
-    the last. It holds but for what is `open`, of a loop of unknown length.
+    the last. It holds but for what is `open`, of a loop of unknown length. `turns`: of such a loop
+    a parity that is waited for may be the other one each period.
     """
 
     first: int
@@ -48,6 +49,7 @@ class Window:
     end: int
     counters: Mapping[Local, np.ndarray] = field(default_factory=dict)
     open: tuple[OpenCondition, ...] = ()
+    turns: bool = False
 
 
 class Periods:
@@ -107,7 +109,7 @@ class Periods:
                 here = UnboundedLoop(self._slice, loop, begin, threads, self._work, self._interned)
                 found = here.found()
                 if found is not None and found[1] <= MAX_PERIOD:
-                    window = Window(*found, 0, open=tuple(here.open))
+                    window = Window(*found, 0, open=tuple(here.open), turns=here.turns)
             self._known[key] = (window, kept)
         return self._known[key][0]
 

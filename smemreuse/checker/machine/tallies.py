@@ -11,12 +11,14 @@ from smemreuse.checker.values.evaluation import Slot
 @dataclass
 class Tally:
     """What was done to mbarriers: arrivals, bytes announced less those that came, and how often
-    the parity waited for changed. `clear` is False where that is not known."""
+    the parity waited for changed. `parities` are those, in order. `clear` is False where that is
+    not known."""
 
     arrivals: Counter[Slot] = field(default_factory=Counter)
     due: Counter[Slot] = field(default_factory=Counter)
     turns: Counter[Slot] = field(default_factory=Counter)
     waits: set[Slot] = field(default_factory=set)
+    parities: list[tuple[Slot, int]] = field(default_factory=list)
     clear: bool = True
 
     @property
@@ -56,8 +58,24 @@ class LoopTally:
             total.add(one)
         return total
 
+    def turned(self, period: int) -> dict[Slot, bool | None]:
+        """For each mbarrier, whether the last `period` iterations have waited for other parities
+        than those before them, each time; None if neither for these nor for the same."""
+        now, before = (
+            [one for each in rounds for one in each.parities]
+            for rounds in (self.rounds[-period:], self.rounds[-2 * period : -period])
+        )
+        if [slot for slot, _ in now] != [slot for slot, _ in before]:
+            return {slot: None for slot, _ in (*now, *before)}
+        found: dict[Slot, bool | None] = {}
+        for (slot, parity), (_, earlier) in zip(now, before, strict=True):
+            is_other = parity != earlier
+            found[slot] = is_other if found.get(slot, is_other) is is_other else None
+        return found
+
     def wait(self, slot: Slot, parity: int) -> None:
         now = self.rounds[-1]
         now.waits.add(slot)
+        now.parities.append((slot, parity))
         now.turns[slot] += self._parity.get(slot, parity) != parity
         self._parity[slot] = parity

@@ -198,6 +198,33 @@ def test_threads_and_rounds_inside_are_compared_each_with_each(rounds: int) -> N
     assert found[0] >= 630
 
 
+@pytest.mark.parametrize(
+    ("slot", "parity", "period", "turns"),
+    [
+        ("0", "k % 2", 1, True),
+        ("0", "(k + 1) % 2", 1, True),
+        ("k % 2", "k // 2 % 2", 2, True),
+        ("k % 2", "k % 4 // 2", 2, True),
+        ("k % 3", "k // 3 % 2", 3, True),
+        ("k % 2", "k % 2", 2, True),
+        ("0", "0", 1, False),
+        ("0", "k % 4 // 3", 4, False),
+        ("0", "k % 2 * 2", 2, False),  # which is no parity
+        ("k % 2 + k // 2 % 2", "0", 4, False),
+    ],
+)
+def test_a_parity_that_turns_repeats_itself_in_half_its_period(
+    slot: str, parity: str, period: int, turns: bool
+) -> None:
+    body = f"T.mbarrier_wait_parity(full[{slot}], {parity})\nAs[tx] = k\n"
+    kernel = kernel_of(under("for k in range(D[0])", body))
+    loop, threads = statement(kernel, "for k"), Threads(np.arange(64))
+    assert isinstance(loop, For)
+    found = Periods(relevance_of(kernel), Work()).endless(loop, 0, threads, Counters(threads.ids))
+    assert found is not None
+    assert (found.first, found.period, found.turns) == (0, period, turns)
+
+
 @pytest.mark.parametrize("endless", [False, True])
 def test_what_is_remembered_of_a_loop_keeps_what_it_is_known_by(endless: bool) -> None:
     """Another array at the same address would be taken for it."""
