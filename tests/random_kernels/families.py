@@ -22,6 +22,7 @@ from tests.random_kernels.text import (
     under,
     wait,
 )
+from tests.random_kernels.unsteady import grow_unsteady
 
 
 def _copies(pick: Pick) -> str:
@@ -317,5 +318,6 @@ FAMILIES: Mapping[str, Callable[[Pick], str]] = {
     "tails": grow_tails,
     "repeated": grow_repeated,
     "dynamic": grow_dynamic,
+    "unsteady": grow_unsteady,
 }
 """Kernels with all the barriers that they will ever have, by what they are about."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,13 +16,16 @@ from smemreuse.checker.machine.agent import Agent, Steps
 from smemreuse.checker.machine.arms import ArmAccesses, conflict, filled_by_both
 from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.state import State
+from smemreuse.checker.machine.tallies import ArmTallies
 from smemreuse.checker.predicted.barriers import PredictedBarriers
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.evaluation import Values
+from smemreuse.checker.values.symbols import Key
+from smemreuse.checker.values.vectors import Vectors
 from smemreuse.ir.expr import Expr
 from smemreuse.ir.kernel import Block, For, If, While
 from smemreuse.ir.labels import label
-from smemreuse.semantics.evaluate import Threads
+from smemreuse.semantics.evaluate import Threads, Value
 
 ROUNDS_ALIKE = 4
 """Rounds of a loop of unknown length after which it should do the same each time."""
@@ -38,10 +42,13 @@ class JoinedPaths(ABC):
     values: Values
     _setting: Setting
     _slice: ProgramSlice
+    _vectors: Vectors
     _work: Work
     _loops: Loops
     _predicted: PredictedBarriers
     _statements: Statements
+    _assumed: dict[Key, int]
+    _decide: Callable[[Expr, Agent], Value]
 
     @abstractmethod
     def _run(self, block: Block, agent: Agent) -> Steps:
@@ -84,11 +91,61 @@ class JoinedPaths(ABC):
         self._predicted.after_branch(stmt, agent)
         if divergent:
             self._report_arms(stmt, *arms)
-            self.values.mark_divergent(after_then, self.state)
+            self.values.mark_divergent(stmt.then, stmt.orelse)
         if not are_alike:
             self.state.become(after_then.joined(self.state))
         for buffer, where, _ in filled_by_both(*arms) if divergent else ():
             self.state.memory.fill(buffer, where)
+
+    def _go_each_way(self, block: Block, agent: Agent) -> int:
+        """Executes the branches at the head of a block that go both ways in each round of a loop;
+        how many statements these are, none where it is known which way they go."""
+        first = block[0]
+        assert isinstance(first, If)
+        asked = self._asked(first, agent)
+        is_open = asked is not None and asked not in self._assumed and not agent.partly
+        if asked is None or not is_open or self._decide(first.condition, agent) is not None:
+            return 0
+        branches = self._loops.joined_with(block)
+        self._each_way(branches, asked, agent)
+        return len(branches)
+
+    def _supposed(self, stmt: If, agent: Agent) -> int | None:
+        """Which way such a branch goes now; None if it goes both ways by itself."""
+        asked = self._asked(stmt, agent)
+        return None if asked is None else self._assumed.get(asked)
+
+    def _each_way(self, branches: Block, asked: Key, agent: Agent) -> None:
+        """Branches with signals to mbarriers on one condition, of which nothing tells in which
+        rounds of a loop it holds: executes them all where it does and where it does not, from the
+        same state, then joins the two states."""
+        self._work.do(STEP + self._setting.layout.weight)
+        threads, before, tallies = agent.threads, self.state.copy(), ArmTallies(agent.tallies)
+        timestamps = agent.timestamps.copy()
+        self.findings.forked = True
+        self._assumed[asked] = 1
+        self._drive(self._run(branches, agent))
+        agent.threads = threads
+        after_then = self.state.become(before)
+        agent.timestamps, timestamps = timestamps, agent.timestamps
+        tallies.enter_other()
+        self._assumed[asked] = 0
+        self._drive(self._run(branches, agent))
+        del self._assumed[asked]
+        agent.threads, agent.timestamps = threads, timestamps.joined(agent.timestamps)
+        tallies.leave()
+        for one in branches:
+            if isinstance(one, If):
+                self._predicted.skips(agent, one.then, one.orelse)
+        self.state.become(after_then.joined(self.state))
+        everyone = self._vectors.warps(self._vectors.everyone)
+        self.state.engines.drop_over(self.state.order.known_to_all(everyone).copies)
+
+    def _asked(self, stmt: If, agent: Agent) -> Key | None:
+        """A condition that all threads know alike, whatever it is; None if it is no such one."""
+        unknowns = self.values.unknowns
+        written = unknowns.written(stmt.condition, agent.threads)
+        return None if written is None else unknowns.interned.condition(written.form)
 
     def _report_arms(self, stmt: If, then: ArmAccesses, orelse: ArmAccesses) -> None:
         """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
@@ -127,7 +184,7 @@ class JoinedPaths(ABC):
                     stmt, agent
                 )  # the condition is evaluated again; no barrier can precede it
             if divergent:
-                self.values.mark_divergent(before, self.state)
+                self.values.mark_divergent(stmt.body)
             merged = before.joined(self.state)
             settled = round_number > 1 and merged.knows_what(before)
             self.state.become(merged)

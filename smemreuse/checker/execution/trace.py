@@ -81,6 +81,7 @@ class Trace(JoinedPaths):
         )
         self.findings.forked = not self.values.unknowns.supposes_length_alone
         self.steps = 0
+        self._assumed = {}
         self._releases = 0  # how often loops went on that had stopped, since others waited for them
         self._setting = setting
         self._slice, self._vectors = setting.program_slice, setting.vectors
@@ -142,6 +143,10 @@ class Trace(JoinedPaths):
                 if len(group) > 1:
                     skip = index + 1 + block[index:].index(group[-1][0])
                     yield from self._branch_concurrently(group, agent)
+                    continue
+            if isinstance(stmt, If) and self._loops.joins(stmt):
+                skip = index + self._go_each_way(block[index:], agent)
+                if skip > index:
                     continue
             if matters:
                 if leaf is None:
@@ -267,7 +272,9 @@ class Trace(JoinedPaths):
         self._statements.header(stmt, agent)
         threads = agent.threads
         condition = self._decide(stmt.condition, agent)
-        if condition is None and self._setting.is_case(stmt) and not agent.partly:
+        if condition is None and self._loops.joins(stmt):
+            condition = self._supposed(stmt, agent)
+        elif condition is None and self._setting.is_case(stmt) and not agent.partly:
             condition = self.values.unknowns.truth(stmt.condition, threads)
             self.findings.forked |= condition is not None
         self._predicted.before_branch(stmt, agent)

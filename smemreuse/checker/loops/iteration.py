@@ -20,8 +20,8 @@ from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.quotients import Edges
 from smemreuse.checker.values.round_conditions import RoundCondition
 from smemreuse.checker.values.unknowns import Begin, Length
-from smemreuse.ir.expr import Call, Load
-from smemreuse.ir.kernel import Block, For, If, Stmt, While
+from smemreuse.ir.expr import Call, Load, format_expr
+from smemreuse.ir.kernel import Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.ir.labels import label
 from smemreuse.semantics.effects import Effect, Group, Meeting, Signal
 from smemreuse.semantics.evaluate import Threads, Value
@@ -55,6 +55,7 @@ class Loops:
         self._state = state
         self._values = values
         self._parities = parities
+        self._joined: dict[Stmt, str] = {}
 
     def iterate(
         self,
@@ -97,7 +98,7 @@ class Loops:
         """How many first and last iterations of a loop of unknown length are not periodic for
         conditions that its length decides (`values.quotients`); None if that is not known of an
         open one."""
-        found = Edges()
+        found, joined = Edges(), dict[Stmt, str]()
         for one in window.open:
             unknowns = self._values.unknowns
             asked = RoundCondition(one.condition, stmt, begin, one.bound, one.ranges, threads)
@@ -105,10 +106,13 @@ class Loops:
             if edges is not None:
                 unknowns.settle(one.stmt.condition, one.condition)
                 found |= edges
-            elif self._is_case(one.stmt) or not (
-                self._is_unknown(one, threads) or asked.stays_open(unknowns)
-            ):
+            elif not (self._is_unknown(one, threads) or asked.stays_open(unknowns)):
                 return None
+            elif self._is_case(one.stmt):
+                if self._slice.waits(one.stmt) or not self._slice.signals(one.stmt):
+                    return None
+                joined[one.stmt] = format_expr(one.stmt.condition)
+        self._joined |= joined
         return found
 
     def _is_unknown(self, one: OpenCondition, threads: Threads) -> bool:
@@ -216,6 +220,22 @@ class Loops:
             loop.rounds[-1].add(pause.tally, pause.skip // pause.window.period)
         for local, values in pause.window.counters.items():
             self._state.counters.set(*local, threads.ids, int(values[at]))
+
+    def joins(self, stmt: Stmt) -> bool:
+        """Whether a branch with signals to mbarriers goes both ways in each iteration: no length
+        tells in which iterations it goes which way."""
+        return stmt in self._joined
+
+    def joined_with(self, block: Block) -> Block:
+        """The first of some statements, a branch that goes both ways, and those behind it up to the
+        last one on the same condition; nothing between decides, orders or accesses anything."""
+        asked, end = self._joined.get(block[0]), 0
+        for at, stmt in enumerate(block):
+            if asked is not None and self._joined.get(stmt) == asked:
+                end = at + 1
+            elif self._slice(stmt) or isinstance(stmt, (Bind, Attr)):
+                break
+        return block[:end]
 
     def leave_open(self, stmt: If | For | While, agent: Agent) -> None:
         """Marks the tallies of the loops around a statement as unknown: it may use mbarriers."""

@@ -196,12 +196,14 @@ class Queue:
 
 @dataclass
 class Engines:
-    """All that is in flight, by its buffer, for which threads, and the queues of the engines."""
+    """All that is in flight, by its buffer, for which threads, and the queues of the engines.
+    `issued` are the bits of all accesses so far."""
 
     pending: dict[Buffer, dict[Pending, ThreadSet]] = field(default_factory=dict)
     queues: dict[Engine, Queue] = field(default_factory=dict)
     parts: Parts = field(default_factory=Parts)
     sets: ThreadSets = field(default_factory=ThreadSets)
+    issued: int = 0
 
     def copy(self) -> Engines:
         return Engines(
@@ -209,6 +211,7 @@ class Engines:
             {engine: queue.copy() for engine, queue in self.queues.items()},
             self.parts,
             self.sets,
+            self.issued,
         )
 
     def joined(self, other: Engines) -> Engines:
@@ -220,6 +223,7 @@ class Engines:
             mine = twin.pending.setdefault(buffer, {})
             for pending, threads in flying.items():
                 mine[pending] = mine.get(pending, 0) | threads
+        twin.issued |= other.issued
         return twin
 
     def queue(self, engine: Engine) -> Queue:
@@ -242,6 +246,7 @@ class Engines:
             self._drop(flying, known)
         pending = Pending(engine, traced, bit, self.sets(traced.ids))
         flying[pending] = pending.threads
+        self.issued |= bit
         if engine is not Engine.TMA_LOAD:  # which is in no group
             self.queue(engine).issue(pending)
 
@@ -254,6 +259,11 @@ class Engines:
             over = pending.engine is Engine.TMA_LOAD and not pending.bit & ~known
             if over and pending.traced.where is traced.where:
                 del flying[pending]
+
+    def drop_over(self, known: int) -> None:
+        """Drops all that is over for all threads: what has these bits."""
+        for flying in self.pending.values():
+            self._drop(flying, known)
 
     def _drop(self, flying: dict[Pending, ThreadSet], known: int) -> None:
         over = {pending for pending in flying if not pending.bit & ~known}

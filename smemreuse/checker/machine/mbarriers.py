@@ -146,19 +146,20 @@ class Barrier:
         threads that know `known` of them to be: the next one may be the one waited for."""
         return known if known % 2 != parity % 2 else known + 1
 
-    def joined(self, other: Barrier) -> Barrier:
-        """The join after a branch: hands over what both sides would. Raises `Uncovered` if the two
-        have used the mbarrier differently often."""
+    def joined(self, other: Barrier, mine: int = 0, theirs: int = 0) -> Barrier:
+        """The join after a branch: hands over what both sides would, with `mine` and `theirs` as
+        `Order.joined` has them. Raises `Uncovered` if the two have used the mbarrier differently
+        often."""
         used = (self.expected, self.initialized, self.arrived, self.bytes_due, self.phase)
         if used != (other.expected, other.initialized, other.arrived, other.bytes_due, other.phase):
             raise Uncovered("a branch on data decides how often an mbarrier is used")
         handed = None
         if self.handed is not None and other.handed is not None:
-            handed = self.handed & other.handed
+            handed = self.handed.also(theirs) & other.handed.also(mine)
         both = zip(self.completed, other.completed, strict=True)
         return replace(
             self,
-            copies=self.copies & other.copies,
+            copies=(self.copies | theirs) & (other.copies | mine),
             announced=(*self.announced, *other.announced),
             users=_latest(self.users, other.users),
             ended=_latest(self.ended, other.ended),
@@ -248,11 +249,11 @@ class Barriers:
         meetings, contended = dict(self.meetings), dict(self.contended)
         return replace(self, slots=slots, meetings=meetings, contended=contended)
 
-    def joined(self, other: Barriers) -> Barriers:
-        """The join after a branch."""
+    def joined(self, other: Barriers, mine: int = 0, theirs: int = 0) -> Barriers:
+        """The join after a branch, with copies as `Order.joined` has them."""
         nothing = Barrier()
         slots = {
-            slot: self.slots.get(slot, nothing).joined(other.slots.get(slot, nothing))
+            slot: self.slots.get(slot, nothing).joined(other.slots.get(slot, nothing), mine, theirs)
             for slot in {**self.slots, **other.slots}
         }
         names = {**self.meetings, **other.meetings}

@@ -53,6 +53,10 @@ class Knowledge:
         least = {key: min(count, theirs[key]) for key, count in mine.items() if key in theirs}
         return Knowledge(self.copies & other.copies, least)
 
+    def also(self, copies: int) -> Knowledge:
+        """The same, and that some more copies are over."""
+        return self if not copies & ~self.copies else Knowledge(self.copies | copies, self.phases)
+
     def phase(self, barrier: Hashable) -> int:
         """How many phases of a barrier are known to be complete."""
         return self.phases.get(barrier, 0)
@@ -88,6 +92,10 @@ class ReleasedClocks:
     def only(warps: int, known: Knowledge) -> ReleasedClocks:
         """What is known to be over, and no access of a thread ordered by it."""
         return ReleasedClocks(np.zeros((CLOCKS, warps), np.int64), known, np.zeros(warps, np.int64))
+
+    def also(self, copies: int) -> ReleasedClocks:
+        """The same, and that some more copies are over."""
+        return ReleasedClocks(self.clocks, self.known.also(copies), self.fenced)
 
     def with_fences(self, fenced: np.ndarray) -> ReleasedClocks:
         """The same, and how far fences reach."""
@@ -306,11 +314,15 @@ class Order:
         """These warps know that so many phases of a barrier are complete."""
         self._learn(warps, Knowledge(0, {barrier: phases}))
 
-    def joined(self, other: Order) -> Order:
-        """The join after a branch: only what both sides order."""
+    def joined(self, other: Order, mine: int = 0, theirs: int = 0) -> Order:
+        """The join after a branch: only what both sides order. The copies `mine` were made on this
+        side alone, `theirs` on the other one: on any other side they are over."""
         twin = Order(0)
         twin._clocks = np.minimum(self._clocks, other._clocks)
         twin.epochs = np.maximum(self.epochs, other.epochs)
         twin.steps = np.maximum(self.steps, other.steps)
-        twin.known = [one & two for one, two in zip(self.known, other.known, strict=True)]
+        twin.known = [
+            one.also(theirs) & two.also(mine)
+            for one, two in zip(self.known, other.known, strict=True)
+        ]
         return twin

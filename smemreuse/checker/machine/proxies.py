@@ -80,6 +80,15 @@ class Fences:
         least: np.ndarray = self.reach[ids // LANES, ids % LANES].min(axis=0)
         return least
 
+    def with_all_reached(self, latest: np.ndarray, epochs: np.ndarray) -> Fences:
+        """The same, where no warp has accessed anything after the epochs `latest`, and all of them
+        are in `epochs` at the most: a fence that reaches the last access reaches whatever came
+        since."""
+        twin = Fences(0)
+        is_all = (self.reach > latest) | (latest == 0)
+        twin.reach = np.where(is_all, np.maximum(self.reach, epochs), self.reach)
+        return twin
+
     def joined(self, other: Fences) -> Fences:
         """What holds in both, after a branch that may have gone either way."""
         twin = Fences(0)
@@ -103,10 +112,13 @@ class GenericAccesses:
         self._layout = layout
         self._warps = warps
         self._places: dict[Buffer, dict[int, AccessedBytes]] = {}
+        self.latest = np.zeros(warps, dtype=np.int64)
+        """The epoch of each warp's last one."""
 
     def copy(self) -> GenericAccesses:
         twin = GenericAccesses(self._layout, self._warps)
         twin._places = {buffer: dict(places) for buffer, places in self._places.items()}
+        twin.latest = self.latest.copy()
         return twin
 
     def joined(self, other: GenericAccesses) -> GenericAccesses:
@@ -115,6 +127,7 @@ class GenericAccesses:
         for buffer, places in other._places.items():
             for place in places.values():
                 twin._note(buffer, place)
+        twin.latest = np.maximum(self.latest, other.latest)
         return twin
 
     def note(self, traced: TracedAccess, order: Order) -> None:
@@ -122,6 +135,7 @@ class GenericAccesses:
         if traced.proxy is Proxy.GENERIC:
             latest = np.zeros(self._warps, dtype=np.int64)
             latest[traced.warps] = order.epochs[traced.warps]
+            self.latest[traced.warps] = order.epochs[traced.warps]
             self._note(traced.buffer, AccessedBytes(traced.where, latest, traced))
 
     def _note(self, buffer: Buffer, new: AccessedBytes) -> None:
@@ -163,10 +177,13 @@ class Proxies:
     def copy(self) -> Proxies:
         return self._of(self.fences.copy(), self.generic.copy(), self.written.copy())
 
-    def joined(self, other: Proxies) -> Proxies:
-        """The join after a branch."""
+    def joined(self, other: Proxies, epochs: np.ndarray) -> Proxies:
+        """The join after a branch, where warps are in `epochs`."""
+        mine, theirs = (
+            one.fences.with_all_reached(one.generic.latest, epochs) for one in (self, other)
+        )
         return self._of(
-            self.fences.joined(other.fences),
+            mine.joined(theirs),
             self.generic.joined(other.generic),
             self.written.joined(other.written),
         )

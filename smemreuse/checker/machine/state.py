@@ -85,14 +85,18 @@ class State:
         return given_up
 
     def joined(self, other: State) -> State:
-        """The join of two states: what holds in both."""
+        """The join of two states: what holds in both. An access that was never made in one of them
+        is over there, whoever asks."""
+        mine = self.engines.issued & ~other.engines.issued
+        theirs = other.engines.issued & ~self.engines.issued
+        order = self.order.joined(other.order, mine, theirs)
         return State(
             self.memory.joined(other.memory),
             self.history.joined(other.history),
-            self.order.joined(other.order),
-            self.proxies.joined(other.proxies),
+            order,
+            self.proxies.joined(other.proxies, order.epochs),
             self.engines.joined(other.engines),
-            self.barriers.joined(other.barriers),
+            self.barriers.joined(other.barriers, mine, theirs),
             self.pairings.joined(other.pairings),
             self.counters.joined(other.counters),
             self.descriptors.joined(other.descriptors),

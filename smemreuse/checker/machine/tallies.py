@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from smemreuse.checker.values.evaluation import Slot
@@ -28,6 +29,16 @@ class Tally:
     @property
     def empty(self) -> bool:
         return self.clear and not self.slots
+
+    def copy(self) -> Tally:
+        return Tally(
+            Counter(self.arrivals),
+            Counter(self.due),
+            Counter(self.turns),
+            set(self.waits),
+            list(self.parities),
+            self.clear,
+        )
 
     def add(self, other: Tally, times: int = 1) -> None:
         for mine, theirs in (
@@ -79,3 +90,24 @@ class LoopTally:
         now.parities.append((slot, parity))
         now.turns[slot] += self._parity.get(slot, parity) != parity
         self._parity[slot] = parity
+
+
+class ArmTallies:
+    """What the two arms of a branch that data decide do to mbarriers, in each of some loops around
+    it: clear if that is the same."""
+
+    def __init__(self, loops: Sequence[LoopTally]):
+        self._loops = loops
+        self._before = [one.rounds[-1].copy() for one in loops]
+        self._then: list[Tally] = []
+
+    def enter_other(self) -> None:
+        """The first arm has been executed, and the other one is next."""
+        self._then = [one.rounds[-1] for one in self._loops]
+        for one, before in zip(self._loops, self._before, strict=True):
+            one.rounds[-1] = before
+
+    def leave(self) -> None:
+        """Both arms have been executed."""
+        for one, then in zip(self._loops, self._then, strict=True):
+            one.rounds[-1].clear &= one.rounds[-1] == then

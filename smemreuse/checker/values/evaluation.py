@@ -15,7 +15,7 @@ from smemreuse.checker.values.symbols import Bindings, SymbolicValue
 from smemreuse.checker.values.unknowns import Unknowns, substituted
 from smemreuse.checker.values.vectors import Key, Vectors
 from smemreuse.ir.expr import Call, Expr, Load, Var, walk
-from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store, element_bits
+from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Block, Buffer, Store, element_bits
 from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
 from smemreuse.semantics.formulas import operands_of
 
@@ -294,10 +294,11 @@ class Values:
         """A variable without a known value may differ from thread to thread."""
         self._varying.add(var)
 
-    def mark_divergent(self, *states: Bindings) -> None:
-        """Threads may be in different states: the counters set there may differ among them."""
-        for state in states:
-            self._varying |= {storage for storage, _ in state.counters.values}
+    def mark_divergent(self, *blocks: Block) -> None:
+        """Some threads have executed these blocks, and others not: the counters that are set there
+        may differ among them."""
+        for block in blocks:
+            self._varying |= {one.buffer.storage for one in self.program_slice.counters_set(block)}
 
 
 def _frozen(expr: Expr, threads: Threads) -> Threads:

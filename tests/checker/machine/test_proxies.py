@@ -277,11 +277,27 @@ def test_what_either_branch_did_is_remembered_and_only_common_fences_hold() -> N
     load = type(load)(**{**vars(load), "proxy": Proxy.ASYNC})
     left.generic.note(access(one, range(4), event=7), order)
     right.fences.fence(np.arange(32), warps(0), order)
-    for joined in (left.joined(right), right.joined(left)):
+    for joined in (left.joined(right, order.epochs), right.joined(left, order.epochs)):
         found = joined.unfenced(load, one)
         assert found is not None
         assert found.event == 7
     assert right.unfenced(load, one) is None
+
+
+def test_what_one_branch_alone_did_and_fenced_is_fenced() -> None:
+    one, other = shared("one", 8), shared("other", 8)
+    order = Order(1)
+    stored, left = Proxies(layout_of(one, other), 1), Proxies(layout_of(one, other), 1)
+    load = access(other, range(8), is_write=True)
+    load = type(load)(**{**vars(load), "proxy": Proxy.ASYNC})
+    stored.generic.note(access(one, range(4), event=7), order)
+    before = stored.copy()
+    stored.fences.fence(np.arange(32), warps(0), order)
+    for joined in (stored.joined(left, order.epochs), left.joined(stored, order.epochs)):
+        assert joined.unfenced(load, one) is None
+        joined.generic.note(access(one, range(4), event=8), order)
+        assert joined.unfenced(load, one) is not None  # what comes later is not
+    assert stored.joined(before, order.epochs).unfenced(load, one) is not None
 
 
 def test_many_places_become_one() -> None:

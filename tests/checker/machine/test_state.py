@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.machine.order import Order
+from smemreuse.checker.machine.order import Knowledge, Order, ReleasedClocks
 from smemreuse.checker.machine.state import State
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Buffer
@@ -114,6 +114,29 @@ def test_a_join_leaves_both_sides_as_they_are() -> None:
 def test_a_join_of_arms_that_used_mbarriers_differently_is_not_covered() -> None:
     with pytest.raises(Uncovered):
         busy().joined(initial())
+
+
+def test_a_load_that_only_one_arm_makes_is_over_in_the_other() -> None:
+    """So whoever waits for it in that arm knows that it is over, whichever was taken."""
+    state, other = initial(), initial()
+    load = access(A, range(4), is_write=True)
+    for one in (state, other):
+        one.barriers[DA, 0].expected = 2
+    state.engines.issue(Engine.TMA_LOAD, load, 1)
+    state.barriers[DA, 0].copies = 1
+    later = state.copy()
+    later.engines.issue(Engine.TMA_LOAD, load, 2)
+    for joined, copies in (
+        (state.joined(other), 1),
+        (other.joined(state), 1),
+        (later.joined(other), 1),  # nobody waits for the second
+        (later.joined(state), 1),
+    ):
+        assert joined.barriers[DA, 0].copies == copies
+    known = state.copy()
+    known.order.acquire(warps(0), ReleasedClocks.only(2, Knowledge(1)))
+    assert known.joined(other).order.known[0].copies == 1
+    assert known.joined(state).order.known[0].copies == 0
 
 
 def test_a_descriptor_stands_for_what_either_arm_made_it_stand_for() -> None:

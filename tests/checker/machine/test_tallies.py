@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.checker.machine.tallies import LoopTally
+from smemreuse.checker.machine.tallies import ArmTallies, LoopTally
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Buffer
 
@@ -39,3 +39,18 @@ def test_whether_the_other_parities_are_waited_for(
     rounds: tuple[str, ...], period: int, turned: dict[object, bool | None]
 ) -> None:
     assert waited(*rounds).turned(period) == turned
+
+
+@pytest.mark.parametrize(("other", "clear"), [(3, True), (2, False)])
+def test_arms_that_do_the_same_to_mbarriers_leave_a_round_clear(other: int, clear: bool) -> None:
+    tally = waited("a0")
+    now = tally.rounds[-1]
+    now.arrivals[A] += 1
+    arms = ArmTallies([tally])
+    tally.rounds[-1].arrivals[A] += 2
+    tally.rounds[-1].due[B] += 0  # announced, and come
+    arms.enter_other()
+    assert tally.rounds[-1].arrivals[A] == 1
+    tally.rounds[-1].arrivals[A] += other - 1
+    arms.leave()
+    assert (tally.rounds[-1].arrivals[A], tally.rounds[-1].clear) == (other, clear)
