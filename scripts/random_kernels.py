@@ -9,7 +9,9 @@ made smaller and printed. The family "statements" has kernels whose barriers are
 is not linted, the others all that they will ever have; without --family they take turns.
 
 With --before-barriers some barriers and proxy fences of the latter are taken out: `lint` reads such
-a kernel as a dump, and the model runs what the installed TileLang's passes make of it.
+a kernel as a dump, and the model runs what the installed TileLang's passes make of it. With
+--discarding some are taken out, and most of the output: what is read in a race then often decides
+nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from dataclasses import dataclass
 from scripts.results import about, dumped, options_of, write
 from tests.random_kernels.choices import Pick, run_seed, source_of
 from tests.random_kernels.families import FAMILIES
-from tests.soundness.as_it_stands import examine
+from tests.soundness.as_it_stands import examine, examine_discarding
 from tests.soundness.compare import compare
 from tests.soundness.linted import TRIED
 
@@ -38,12 +40,13 @@ ALL_FAMILIES = (STATEMENTS, *FAMILIES)
 
 @dataclass(frozen=True)
 class Work:
-    """What is asked of the kernels: of which families, in how many modes, before their barriers or
-    as they stand."""
+    """What is asked of the kernels: of which families, in how many modes, before their barriers,
+    with most of what they read discarded, or as they stand."""
 
     families: tuple[str, ...]
     modes: int
     before_barriers: bool
+    discarding: bool
 
 
 Failed = tuple[str, int, str]
@@ -55,9 +58,10 @@ def main() -> int:
     begin = time.monotonic()
     last = options.seed + options.examples
     work = Work(
-        tuple(options.family or (FAMILIES if options.before_barriers else ALL_FAMILIES)),
+        tuple(options.family or (FAMILIES if _changes(options) else ALL_FAMILIES)),
         options.modes,
         options.before_barriers,
+        options.discarding,
     )
     batches = [
         (work, range(first, min(first + BATCH, last))) for first in range(options.seed, last, BATCH)
@@ -109,10 +113,18 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--before-barriers", action="store_true", help="lint kernels as dumps; needs TileLang"
     )
+    parser.add_argument(
+        "--discarding", action="store_true", help="lint kernels that use little of what they read"
+    )
     options = parser.parse_args()
-    if options.before_barriers and STATEMENTS in (options.family or ()):
-        parser.error(f"--before-barriers: {STATEMENTS} are not linted")
+    if _changes(options) and STATEMENTS in (options.family or ()):
+        parser.error(f"{STATEMENTS} are not linted")
     return options
+
+
+def _changes(options: argparse.Namespace) -> bool:
+    """Whether the kernels are changed and then linted, and not held against plans."""
+    return bool(options.before_barriers or options.discarding)
 
 
 def _batch(given: tuple[Work, range]) -> tuple[Counter[str], list[Failed]]:
@@ -140,6 +152,8 @@ def _check(work: Work, family: str, pick: Pick, seed: int, stats: Counter[str]) 
         from tests.soundness.before_barriers import examine_before  # imports TileLang
 
         examine_before(family, pick, seed, stats, tried=work.modes)
+    elif work.discarding:
+        examine_discarding(family, pick, seed, stats, tried=work.modes)
     else:
         examine(family, pick, seed, stats, tried=work.modes)
 

@@ -13,15 +13,24 @@ from smemreuse.audit import BarrierStage
 from smemreuse.checker import check_plan
 from smemreuse.ir.kernel import Kernel
 from smemreuse.linter import lint
+from smemreuse.linter.collected import RACED
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import SOUND, Verdict
 from tests.random_kernels.choices import Pick
 from tests.random_kernels.families import FAMILIES
+from tests.random_kernels.incomplete import discarding
 from tests.random_kernels.text import kernel_of
 from tests.soundness.compare import Unsound, arbitrary_plans
 from tests.soundness.kernels import SCOPE
-from tests.soundness.linted import TRIED, goes_wrong, judge_report
+from tests.soundness.linted import (
+    TRIED,
+    Missed,
+    check_clean,
+    goes_wrong,
+    judge_report,
+    many_modes,
+)
 from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_each
 from tests.soundness.model.run import Model
 
@@ -87,6 +96,24 @@ def examine(
     same = next((n for n in range(len(plans)) if not differs[n] and not fenced[n]), None)
     if same is not None:
         stats[f"{family}: a plan that does not is {_verdict(kernel, plans[same]).verdict}"] += 1
+
+
+def examine_discarding(
+    family: str, pick: Pick, seed: int, stats: Counter[str], *, tried: int = TRIED
+) -> None:
+    """Grows a kernel of a family, of which little that is read matters, and holds against the model
+    that `lint` calls it clean: other hazards need not show there. Raises `Missed`."""
+    text = discarding(FAMILIES[family](pick), pick)
+    kernel = kernel_of(text)
+    report = lint(kernel, BarrierStage.PRESENT)
+    model = Model(kernel, [], inputs_from(seed))
+    harmless = " with races that decide nothing" if RACED in report.assumptions else ""
+    stats[f"{family}: lint says {report.status}{harmless}"] += 1
+    wrong = goes_wrong(model, many_modes(model, seed, tried)) if report.clean else ""
+    try:
+        check_clean(report, model, seed, wrong, tried)
+    except Missed as found:
+        raise Missed(f"{family} that discards: {found}\n{text}") from None
 
 
 def _plans(kernel: Kernel, pick: Pick, arbitrary: int) -> list[Plan]:
