@@ -180,7 +180,8 @@ def _refused(pairs: Sequence[Explanation]) -> Iterator[str]:
     """The pairs that must not share, by rule, with the reason of one pair in full."""
     for short, alike in _by(pairs, [pair.kept_apart_by for pair in pairs]).items():
         if short == LIVE_TOGETHER:
-            yield f"live at the same time: {counted(len(alike), 'pair')} (--all lists them)"
+            them = "it" if len(alike) == 1 else "them"
+            yield f"live at the same time: {counted(len(alike), 'pair')} (--all lists {them})"
             continue
         yield f"{short}: {'; '.join(grouped([pair.names for pair in alike], MOST_REFUSED))}"
         yield f"  {'for example, ' if len(alike) > 1 else ''}{_reason(alike[0])}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,9 @@ from smemreuse.results.words import without_lines
 
 MAX_LISTED = 5
 """Hazards of a kernel that are listed where it is one of many; JSON has all."""
+
+MOST_OTHERS = 3
+"""The most findings that the line about the exit code names one by one."""
 
 _STYLES = {LintStatus.CLEAN: "green", LintStatus.HAZARDS: "bold red"}
 
@@ -236,16 +240,24 @@ def reasons_beside(
 ) -> list[str]:
     """The reasons for exit code 1 beside the timeline of one finding: that finding, where it is
     one, and else others of the input."""
-    named = [
-        hazard
-        for linted in found
-        for hazard, identity in linted.open_hazards
-        if finding in (identity.short, identity.fingerprint)
-    ]
-    if not reasons or any(map(gate.stops, named)):
+    failing = [one for linted in found for one in linted.open_hazards if gate.stops(one[0])]
+    if not reasons or any(finding in (one.short, one.fingerprint) for _, one in failing):
         return [*reasons]
     first, *more = reasons
-    return [f"not for {finding}, but for other findings: {first}", *more]
+    return [f"not for {finding}, but for {_others(failing, found)}: {first}", *more]
+
+
+def _others(failing: Sequence[tuple[Hazard, Identity]], found: Sequence[Linted]) -> str:
+    """How many findings fail, each with its line where they are few, and what lists them."""
+    if not failing:
+        return "what was not followed"
+    files = {one.file for one in found}
+    asked = shlex.quote(printable(files.pop())) if len(files) == 1 else "FILE"
+    count = f"{len(failing):,} other {'finding' if len(failing) == 1 else 'findings'}"
+    if len(failing) > MOST_OTHERS:
+        return f"{count} (`smemreuse lint {asked}` lists them)"
+    named = (f"[{identity.short}] at line {hazard.site.line}" for hazard, identity in failing)
+    return f"{count}, {', '.join(named)} (`smemreuse lint {asked}` tells of each)"
 
 
 def known_line(found: Sequence[Linted]) -> Text:

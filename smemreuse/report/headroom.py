@@ -87,7 +87,8 @@ def _change_lines(both: ShippedHeadroom, everything: bool) -> Iterator[Text]:
     if rest:
         least = f"{min(rest):,} bytes{' at the least' if len(rest) > 1 else ''}"
         what = f"{counted(len(rest), 'change')} would take fewer bytes, {least}"
-        yield Text(f"{what}, and gain no block (--all lists them)", style="dim")
+        gains, them = ("gains", "it") if len(rest) == 1 else ("gain", "them")
+        yield Text(f"{what}, and {gains} no block (--all lists {them})", style="dim")
 
 
 def _beyond_lines(both: ShippedHeadroom) -> Iterator[Text]:
@@ -174,7 +175,9 @@ def residents_words(found: Residents) -> str:
 
 def _limit(found: Residents, limit: str) -> str:
     if limit == REGISTERS and found.registers is not None:
-        return f"registers ({found.registers.words})"
+        most = found.most_registers
+        room = f"; {most} would do" if most else ""
+        return f"registers ({found.registers.words}{room})"
     if limit == THREADS:
         return f"threads ({found.threads:,} a block)"
     if limit == SHARED_MEMORY and found.most_bytes is not None:

@@ -153,9 +153,19 @@ class Explanation:
         if not self.causes:
             refuted = self.verdict.verdict is UNSOUND
             return "at one place one would overwrite the other" if refuted else _NO_PROOF
+        if self.causes[0].rule is None and self.sharing is Sharing.NOT_PROVED:
+            return _SOUND_ALONE if self.verdict.sound else _IN_NO_ORDER
         return self.causes[0].clause
 
 
+_SOUND_ALONE = (
+    "live at the same time, so that no plan lets them share, though the checker proves them sound "
+    "at one offset"
+)
+_IN_NO_ORDER = (
+    "live at the same time by the order of the text, which concurrent arms need not keep; the "
+    "checker has neither a proof nor a counterexample"
+)
 _NO_PROOF = "the checker has no proof that neither would overwrite the other"
 
 

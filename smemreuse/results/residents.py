@@ -56,7 +56,8 @@ class Residents:
     words for what one more block has no room in. `block_bytes` is all that a block takes of shared
     memory, `most_bytes` how many it may have for one more, None where no number of bytes would do.
     `assumed` tells that nobody named `arch`. `threads` and `registers` are None where they are not
-    known. `barriers` are those of a block, its own one included.
+    known. `barriers` are those of a block, its own one included. `most_registers` are the most of
+    a thread with which registers have room for one more block, where they stop it and any do.
     """
 
     arch: str
@@ -69,6 +70,7 @@ class Residents:
     threads: int | None
     registers: Registers | None
     barriers: int = 1
+    most_registers: int | None = None
 
     @property
     def bytes_over(self) -> int | None:

@@ -19,6 +19,7 @@ from smemreuse.targets.architectures import (
     Architecture,
     architecture_for,
     most_by_registers,
+    most_registers,
     threads_of,
 )
 from smemreuse.targets.barriers import barriers_of
@@ -88,4 +89,5 @@ def _residents(
         threads,
         registers,
         barriers,
+        (most_registers(threads, more) or None) if REGISTERS in limits else None,
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from smemreuse.report.hazards import MOST_OTHERS
 from smemreuse.results.hazards import HazardKind
 from tests.commands.running import assert_one_line_error, run, run_json
 from tests.conftest import DUMPS, ROOT
@@ -202,19 +203,32 @@ def test_a_finding_is_shown_as_a_timeline() -> None:
 
 
 def test_beside_one_finding_the_exit_code_is_told_to_be_for_others(tmp_path: Path) -> None:
-    """What is shown may be only possible, where something else is certain."""
+    """What is shown may be only possible, where something else is certain: that is named, and where
+    many are, what lists them."""
     (tmp_path / "race.tir").write_text(RACE.read_text())
     (tmp_path / "possible.tir").write_text(POSSIBLE.read_text())
     kernels = json.loads(run("lint", tmp_path, "--format", "json").stdout)["kernels"]
     found = {one["certain"]: one["finding"] for each in kernels for one in each["hazards"]}
+    lines = {one["certain"]: one["site"]["line"] for each in kernels for one in each["hazards"]}
     told = "1 kernel with certain hazards of the kernel's own source (--fail-on author)"
     for certain, beside in (
         (True, ""),
-        (False, f"not for {found[False]}, but for other findings: "),
+        (
+            False,
+            f"not for {found[False]}, but for 1 other finding, [{found[True]}] at line "
+            f"{lines[True]} (`smemreuse lint FILE` tells of each): ",
+        ),
     ):
         result = run("lint", tmp_path, "--show", found[certain])
         assert result.exit_code == 1
         assert result.stderr.splitlines()[-1] == f"smemreuse: exit code 1: {beside}{told}"
+    for number in range(MOST_OTHERS):
+        (tmp_path / f"race{number}.tir").write_text(RACE.read_text())
+    result = run("lint", tmp_path, "--show", found[False])
+    beside = (
+        f"not for {found[False]}, but for 4 other findings (`smemreuse lint FILE` lists them): "
+    )
+    assert beside in result.stderr.splitlines()[-1]
 
 
 def test_a_finding_that_there_is_not_is_bad_usage() -> None:

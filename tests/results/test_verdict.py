@@ -77,15 +77,28 @@ def test_only_what_is_certain_is_forbidden(
 
 
 @pytest.mark.parametrize(
-    ("verdict", "told"),
+    ("causes", "verdict", "told"),
     [
-        (SOUND, ""),
-        (UNPROVED, "the checker has no proof that neither would overwrite the other"),
-        (UNSOUND, "at one place one would overwrite the other"),
+        ((), SOUND, ""),
+        ((), UNPROVED, "the checker has no proof that neither would overwrite the other"),
+        ((), UNSOUND, "at one place one would overwrite the other"),
+        ((TOGETHER,), UNPROVED, "live together"),
+        (
+            (TOGETHER,),
+            SOUND,
+            "live at the same time, so that no plan lets them share, though the checker proves "
+            "them sound at one offset",
+        ),
+        (
+            (TOGETHER, ARMS),
+            UNPROVED,
+            "live at the same time by the order of the text, which concurrent arms need not keep; "
+            "the checker has neither a proof nor a counterexample",
+        ),
     ],
 )
-def test_people_are_told_what_a_verdict_without_a_cause_means(
-    verdict: VerdictKind, told: str
+def test_people_are_told_what_keeps_two_apart_and_how_certain_that_is(
+    causes: tuple[Cause, ...], verdict: VerdictKind, told: str
 ) -> None:
-    found = Explanation((A, B), ("As", "Bs"), (None, None), (), (), Verdict(verdict))
+    found = Explanation((A, B), ("As", "Bs"), (None, None), causes, (), Verdict(verdict))
     assert found.kept_apart_by == told

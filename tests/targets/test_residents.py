@@ -82,12 +82,14 @@ def test_the_dumps_have_kernels_that_registers_stop() -> None:
     found = residents_of(kernel, [plan_kernel(kernel, "shared.dyn")])
     assert found is not None
     assert (found.blocks, found.by_memory, found.limits) == (1, 6, ("registers",))
+    assert found.most_registers == 128  # of 256 threads: two blocks of 65,536 registers
     given = residents_of(kernel, [plan_kernel(kernel, "shared.dyn")], compiled=64)
     assert given is not None
     assert (given.blocks, given.limits) == (4, ("registers",))
+    assert given.most_registers == 48
     alone = residents_of(kernel, [plan_kernel(kernel, "shared.dyn")], by_registers=False)
     assert alone is not None
-    assert (alone.blocks, alone.registers) == (6, None)
+    assert (alone.blocks, alone.registers, alone.most_registers) == (6, None, None)
     assert threads_of(kernel) == found.threads == 256
 
 
