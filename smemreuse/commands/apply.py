@@ -14,9 +14,12 @@ from smemreuse.commands.verb import Verb
 from smemreuse.compilers.text.reader import Dump, read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
+from smemreuse.explainer.plans import compiler_of, default_merge
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import Chosen, choose_for
+from smemreuse.report.comparison_legends import DEFAULT
 from smemreuse.report.next_step import after_apply
+from smemreuse.report.verdicts import verdict_words
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture, architecture_for
 from smemreuse.targets.blocks import block_memory
@@ -68,9 +71,11 @@ def apply(
             size = f"a plan of {each.plan.arena_bytes:,} bytes"
             say_folded([f"{kernel.name}: {size} was {each.verdict.refusal}"])
         applied.append((kernel, found.plan))
+        verdicts.append(NOT_CHECKED if unchecked else verdict_words(found.candidate.verdict))
         return found.plan
 
     applied: list[tuple[Kernel, Plan]] = []
+    verdicts: list[str] = []
     try:
         dump = read_dump(file)
         before = dump.source
@@ -85,7 +90,9 @@ def apply(
     target.write(merged.source)
     if str(target.output) != "-":
         click.echo(f"wrote {target.output}", err=True)
-    say_folded(merged.summary or ("nothing to merge: no scope has two buffers",))
+    beside = (_beside(*one, told) for one, told in zip(applied, verdicts, strict=True))
+    said = [f"{line}; {more}" for line, more in zip(merged.summary, beside, strict=True)]
+    say_folded(said or ["nothing to merge: no scope has two buffers"])
     large = [*_too_large(applied, planning.arch)]
     for kernel, taken, arch in large:
         more = f"more than {arch.name} has, which is {arch.per_block:,}"
@@ -95,6 +102,18 @@ def apply(
     gains = dump.source != before or any(plan.sharing_pairs() for _, plan in applied)
     step = after_apply(file, output, bool(merged.summary), too_large_for, gains=gains)
     emit_next(step, aside=output == "-")
+
+
+NOT_CHECKED = "not checked, by --unchecked"
+
+
+def _beside(kernel: Kernel, plan: Plan, verdict: str) -> str:
+    """What the compiler's default merge takes instead of a plan, if it makes a layout, and what is
+    known of the plan's soundness."""
+    found = default_merge(kernel, plan.scope)
+    if found is None:
+        return verdict
+    return f"{compiler_of(kernel)}'s {DEFAULT} takes {found[1].arena_text}; {verdict}"
 
 
 def _too_large(

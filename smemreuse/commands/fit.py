@@ -15,7 +15,7 @@ from smemreuse.commands.subjects import subjects_of
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.explainer.headroom import within_limit
-from smemreuse.explainer.plans import default_layout
+from smemreuse.explainer.plans import compiler_of, default_layout
 from smemreuse.report.data import Subject
 from smemreuse.report.fit import Fit, FitStep, fit_data, fit_lines
 from smemreuse.report.headroom import place
@@ -92,6 +92,7 @@ def fit_of(subject: Subject, limit: int) -> Fit:
         _steps(found.least, found.least_after),
         found.apart,
         _default_bytes(subject),
+        compiler_of(subject.kernel),
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from smemreuse.report import columns
+from smemreuse.report.comparison_legends import DEFAULT
 from smemreuse.report.data import Data
 from smemreuse.report.headroom import MOST_LIVE
 from smemreuse.report.titles import counted
@@ -30,7 +32,7 @@ class Fit:
     change. Where nothing is known to be enough, `peak` are the buffers that are live together at
     `at`, `least` the changes with which it gets as small as is known, and `apart` the buffers of
     which no two may share even then. `default_bytes` are those that a block takes as the compiler
-    merges by default, None where that makes no layout.
+    merges by default, None where that makes no layout; `compiler` is its name for people.
     """
 
     file: str
@@ -45,6 +47,12 @@ class Fit:
     least: tuple[FitStep, ...] = ()
     apart: tuple[tuple[str, int], ...] = ()
     default_bytes: int | None = None
+    compiler: str = ""
+
+    @property
+    def default_fits(self) -> bool:
+        """Whether it fits without smemreuse."""
+        return self.default_bytes is not None and self.default_bytes <= self.limit
 
     @property
     def fits(self) -> bool:
@@ -62,8 +70,13 @@ class Fit:
         return self.least[-1].bytes if self.least else self.after
 
 
-MERGED = "in smemreuse's smallest layout"
+MERGED = "smemreuse's smallest layout"
 """What the bytes of a kernel are, as far as nothing else is said."""
+
+NOT_CHECKED = (
+    f"{MERGED} is planned here, not checked; `smemreuse apply --objective bytes` writes only what "
+    "is proved"
+)
 
 FITS_ITSELF = (
     "a TileLang function need not be changed by hand: compiled inside `with "
@@ -78,10 +91,13 @@ def fit_lines(found: Sequence[Fit]) -> Iterator[Text]:
     if not found:
         return
     fitting = [one for one in found if one.fits]
+    usual = [one for one in fitting if one.default_fits]
+    merged = [one for one in fitting if not one.default_fits]
     changed = [one for one in found if one.steps and not one.fits]
     rest = [one for one in found if not one.fits and not one.steps]
     counts = {
-        f"fit{'s' * (len(fitting) == 1)} {MERGED}": fitting,
+        f"fit{'s' * (len(usual) == 1)} by {_default_of(usual)}": usual,
+        f"fit{'s' * (len(merged) == 1)} only in {MERGED}": merged,
         f"would fit with changes of {'its' if len(changed) == 1 else 'their'} source": changed,
         f"do{'es' * (len(rest) == 1)} not fit with any change that smemreuse knows": rest,
     }
@@ -96,6 +112,15 @@ def fit_lines(found: Sequence[Fit]) -> Iterator[Text]:
         yield Text(_fitting_words(one))
     for one in rest:
         yield from _hopeless_lines(one)
+    if any(one.bytes != one.default_bytes for one in fitting):
+        yield Text(NOT_CHECKED, style="dim")
+
+
+def _default_of(found: Sequence[Fit]) -> str:
+    """The default merge of the one compiler of these kernels, or of several."""
+    names = {one.compiler for one in found}
+    name = names.pop() if len(names) == 1 else ""
+    return f"{name or 'the compiler'}'s {DEFAULT}"
 
 
 def _named(one: Fit) -> str:
@@ -117,13 +142,15 @@ def _fitting_words(one: Fit) -> str:
     """A kernel that fits, and whether it does so without smemreuse, too."""
     if one.bytes is None:
         return _named(one)
-    told = f"{_named(one)} fits: {one.bytes:,} bytes, {one.limit - one.bytes:,} left"
-    if one.default_bytes is None:
-        return told
-    default = f"{one.default_bytes:,} by the compiler's default"
-    if one.default_bytes > one.limit:
-        return f"{told}; {default}, which does not fit"
-    return f"{told}; {default if one.default_bytes != one.bytes else 'as many by default'}"
+    default = f"{columns.number(one.default_bytes)} bytes by {_default_of([one])}"
+    if one.default_fits and one.default_bytes is not None:
+        told = f"{default}, {one.limit - one.default_bytes:,} left"
+        same = one.default_bytes == one.bytes
+        ours = f"{MERGED} takes as many" if same else f"{one.bytes:,} in {MERGED}"
+    else:
+        told = f"{one.bytes:,} bytes in {MERGED}, {one.limit - one.bytes:,} left"
+        ours = "" if one.default_bytes is None else f"{default}, which does not fit"
+    return f"{_named(one)} fits: {told}{'; ' * bool(ours)}{ours}"
 
 
 def _hopeless_lines(one: Fit) -> Iterator[Text]:

@@ -171,10 +171,10 @@ def after_fit(found: Sequence[Fit]) -> NextStep:
         why = "which buffers are live at the peak, and how long"
         return command(why, "explain", path(large[0].file), "--objective", "bytes")
     for one in found:
-        if one.default_bytes is not None and one.default_bytes > one.limit:
+        if not one.default_fits:
             why = "write it with the layout that fits"
             return command(why, "apply", path(one.file), "--objective", "bytes", *_MERGED)
-    return nothing("every kernel fits") if found else NO_BUFFERS
+    return nothing("every kernel fits as compiled, without smemreuse") if found else NO_BUFFERS
 
 
 def after_check(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from smemreuse.report.fit import FITS_ITSELF
+from smemreuse.report.fit import FITS_ITSELF, NOT_CHECKED
 from tests.commands.running import run
 from tests.conftest import DUMPS
 from tests.schemas import require_valid
@@ -29,12 +29,12 @@ def answer(*arguments: str | Path) -> list[dict[str, Any]]:
 def test_what_fits_is_only_counted() -> None:
     done = run("fit", FLASH, "--limit", "50000")
     assert done.exit_code == 0
-    assert done.stdout.splitlines() == [
-        "1 kernel, at most 50,000 bytes a block: 1 fits in smemreuse's smallest layout",
-        f"{FLASH}: flash_attention_kernel (shared.dyn) fits: 41,984 bytes, 8,016 left; "
-        "as many by default",
-        "next: nothing to do: every kernel fits",
-    ]
+    assert " ".join(done.stdout.split()) == (
+        "1 kernel, at most 50,000 bytes a block: 1 fits by TileLang's default merge "
+        f"{FLASH}: flash_attention_kernel (shared.dyn) fits: 41,984 bytes by TileLang's default "
+        "merge, 8,016 left; smemreuse's smallest layout takes as many "
+        "next: nothing to do: every kernel fits as compiled, without smemreuse"
+    )
 
 
 def test_the_fewest_changes_and_the_bytes_after_each() -> None:
@@ -88,10 +88,14 @@ def test_what_can_be_mended_comes_before_what_cannot() -> None:
     """And the counts before both; a kernel that fits only with smemreuse says so."""
     done = run("fit", GEMM, FLASH, BATCHED, "--limit", "33000")
     first, *rest = done.stdout.splitlines()
-    assert first.startswith("3 kernels, at most 33,000 bytes a block: 2 fit in smemreuse's ")
+    counts = "1 fits by TileLang's default merge, 1 fits only in smemreuse's smallest layout, "
+    assert first.startswith(f"3 kernels, at most 33,000 bytes a block: {counts}")
     assert rest[0].startswith(f"{FLASH}: ")
     assert " ".join(done.stdout.split()).count(FITS_ITSELF.format(limit=33_000)) == 1
-    assert "; 65,536 by the compiler's default, which does not" in " ".join(done.stdout.split())
+    told = " ".join(done.stdout.split())
+    assert "fits: 32,768 bytes in smemreuse's smallest layout, 232 left; 65,536 bytes by " in told
+    assert "TileLang's default merge, which does not fit" in told
+    assert NOT_CHECKED in told
     alone = run("fit", BATCHED, "--limit", "33000").stdout
     assert "next (write it with the layout that fits): smemreuse apply " in alone
     (kernel,) = answer(BATCHED, "--limit", "33000")

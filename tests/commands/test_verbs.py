@@ -195,8 +195,10 @@ def test_apply_writes_a_file_and_says_what_it_did(tmp_path: Path) -> None:
     assert result.stderr == (
         f"wrote {out}\n"
         "batched_gemm_kernel: 3 shared.dyn buffers, 65,536 bytes side by side -> 32,768 bytes "
-        "merged\n"
+        "merged; TileLang's default merge takes 65,536; proved sound\n"
     )
+    result = run("apply", *SMALLEST, BATCHED, "-o", out, "--force", "--unchecked")
+    assert result.stderr.endswith("; not checked, by --unchecked\n")
     (kernel,) = run_json("compare", "--format", "json", out)["kernels"]
     assert [buffer["name"] for buffer in kernel["buffers"]] == ["buf_dyn_shmem"]
     assert kernel["total_bytes"] == 32768
