@@ -184,7 +184,7 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
     found = in_order(found)
     named = titles([(one.new.file, one.new.kernel, one.new.scope) for one in found])
     for one, title in zip(found, named, strict=True):
-        if one.bytes or one.causes or one.renamed or one.is_growth:
+        if len(found) == 1 or _is_told(one):
             yield from difference_lines(one, title)
     for layout in matched.vanished:
         yield only_line(layout, "old")
@@ -194,7 +194,12 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
         yield Text(UNTOLD)
     if any(one.causes for one in found):
         yield Text(LEGEND, style="dim")
-    if any(one.blocks is not None for one in found if one.bytes or one.causes or one.is_growth):
+    if any(one.blocks is not None for one in found if len(found) == 1 or _is_told(one)):
         effects = (each for one in found for each in effects_of(one))
-        told = any(one.blocks is not None and one.bytes for one in effects)
-        yield Text(BLOCKS if told else BLOCKS_ONLY, style="dim")
+        have_blocks = any(one.blocks is not None and one.bytes for one in effects)
+        yield Text(BLOCKS if have_blocks else BLOCKS_ONLY, style="dim")
+
+
+def _is_told(one: Difference) -> bool:
+    """Whether there is anything to tell of one of many kernels."""
+    return bool(one.bytes or one.causes or one.renamed or one.is_growth)

@@ -40,6 +40,7 @@ from smemreuse.report.hazards import (
     lint_entry,
     lint_lines,
     linted_line,
+    passing_line,
     reasons_beside,
     shown_lines,
 )
@@ -241,5 +242,7 @@ def _tables(
         named = (identity.short for linted in shown for _, identity in linted.open_hazards)
         if numbering := numbering_words(named):
             yield Text(numbering, style="dim")
+    if (passing := passing_line(found, gate)) is not None:
+        yield passing
     if batch.single:
         yield from known

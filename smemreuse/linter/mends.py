@@ -181,15 +181,16 @@ def count_for_one_phase(site: Site) -> Mend:
     return Mend(Remedy.CODE, sentence, before=site)
 
 
-def look_in_time(name: str, site: Site, acting: np.ndarray) -> Mend:
+def look_in_time(name: str, waited: str, site: Site, acting: np.ndarray) -> Mend:
     """A wait that may come only after the phase following the awaited one is complete.
 
+    `waited` is the mbarrier as the statement has it, of which `name` is one in one iteration.
     `acting` are the warps among those that wait, without which that phase does not end.
     """
     if len(acting) == 1:
         ids = acting[0] * 32 + np.arange(32)
         sentence = (
-            f"let only {words.threads(ids)} wait for {name} at {_at(site)}: no other needs it."
+            f"let only {words.threads(ids)} wait at {_at(site)}, for {waited}: no other needs it."
         )
         return Mend(Remedy.NARROW, sentence, before=site, threads=_span(ids))
     sentence = (

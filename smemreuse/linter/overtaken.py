@@ -20,12 +20,13 @@ from smemreuse.checker.machine.mbarriers import Barrier
 from smemreuse.checker.machine.order import NOTHING, Knowledge, Order, Progress
 from smemreuse.checker.machine.timestamps import Arm
 from smemreuse.checker.values.evaluation import Slot
-from smemreuse.ir.expr import Var
+from smemreuse.ir.expr import Var, format_expr
 from smemreuse.ir.kernel import Stmt
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext
 from smemreuse.results.hazards import Act, Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Effect
+from smemreuse.semantics.table import calls_of, effect_of, mbarrier_operand
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +185,7 @@ class OvertakenWaits(Collected):
             f"{words.does(who, 'wait')} at {site} {waits}; "
             f"{words.does(others, 'complete')} {completes} without waiting for them; if they come "
             f"later than that, they wait for phase {looked.needed + 1}, perhaps for ever",
-            mends.look_in_time(name, site, acting),
+            mends.look_in_time(name, _waited_for(looked.waited.stmt) or name, site, acting),
             agents=(who, others),
             acts=(
                 Act(f"wait {waits}", words.runs(behind)),
@@ -192,3 +193,9 @@ class OvertakenWaits(Collected):
             ),
         )
         self._add(hazard, first)
+
+
+def _waited_for(stmt: Stmt) -> str:
+    """The mbarrier of a wait as its statement has it; empty where that shows none."""
+    operands = (mbarrier_operand(call, effect_of(call)) for call in calls_of(stmt))
+    return next((format_expr(one) for one in operands if one is not None), "")

@@ -16,6 +16,15 @@ DEFAULT = "default merge"
 """What a kernel's compiler makes by itself."""
 
 _SHIPPED = "smemreuse's proved layout or, where that is no better, the default one."
+_KEPT = (
+    f"smemreuse's layout or, where the verdict says `kept`, that of the {DEFAULT}, as no better "
+    "one is proved."
+)
+_INNER = "inner: finer live ranges, not safe in general, so never chosen"
+SCOPES = (
+    f"{BLOCKS} of a kernel in two scopes: each row has the other scope's buffers side by side, so "
+    "the two may differ."
+)
 _ABOVE = "above bound: bytes beyond the lower bound, in % of it."
 
 
@@ -93,8 +102,7 @@ def policies_legend() -> Iterator[Text]:
     """What the policies are, and which layouts their lower bound is of."""
     yield Text("outer: the default merge's live ranges, packed by smemreuse.", style="dim")
     yield Text(
-        "inner: finer live ranges, not safe by themselves, so never chosen; unproved and unsound "
-        "layouts may take fewer bytes than the lower bound.",
+        f"{_INNER}; unproved and unsound layouts may take fewer bytes than the lower bound.",
         style="dim",
     )
     yield Text("dataflow: smemreuse's live ranges, of which chosen layouts are.", style="dim")
@@ -118,13 +126,13 @@ def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     """What the headings and the policies of `compare_table` mean, and what the plans are for."""
     yield Text(f"{DEFAULT}: {_default_words(compared)}.", style="dim")
     yield Text("outer: the default merge's live ranges, packed by smemreuse.", style="dim")
-    yield Text("inner: finer live ranges, not safe by themselves; never chosen.", style="dim")
-    yield Text(f"dataflow: chosen; {_SHIPPED}", style="dim")
+    yield Text(f"{_INNER}; a verdict is of that kernel's layout alone.", style="dim")
+    yield Text(f"dataflow: chosen; {_KEPT}", style="dim")
     yield Text("lower bound: no plan of that policy takes fewer bytes.", style="dim")
     yield Text(_ABOVE, style="dim")
     yield Text("proved smallest: no arena of that policy is smaller.", style="dim")
     results = [one for row in compared for one in row.policies.values()]
-    if any(one.kept for one in results):
-        yield Text("kept: the compiler's own layout, as no smaller one is proved.", style="dim")
     yield from _launch_legend(results)
+    if len({(row.file, row.kernel) for row in compared}) < len(compared):
+        yield Text(SCOPES, style="dim")
     yield from _shared_legend(results, [one.applied for one in compared])

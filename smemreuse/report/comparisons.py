@@ -29,7 +29,7 @@ from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
 from smemreuse.report.residents import PlanBlocks
 from smemreuse.report.titles import counted
-from smemreuse.report.verdicts import hoped_words, kind_text, tally
+from smemreuse.report.verdicts import RULES, hoped_words, kind_text, tally
 from smemreuse.results.comparison import Comparison, Concern, PolicyResult
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.plan import Plan
@@ -93,6 +93,7 @@ def _result(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) 
         finding=verdict.first_finding,
         symbolic="" if plan.arena_expr is None else plan.arena_text,
         objective=plan.objective,
+        own=plan.provenance.is_own,
     )
 
 
@@ -310,15 +311,18 @@ TOO_LARGE = "too large"
 
 
 def _verdict_of(result: PolicyResult, *, kept: bool = False) -> Text:
-    """The verdict, that the compiler's own layout is `kept`, and that it is too large."""
+    """The verdict, that the default merge's layout is `kept`, and that it is too large."""
     word = kind_text(result.verdict)
-    word = word.append(", kept") if kept and result.kept else word
+    word = word.append(", kept") if kept and result.own else word
     return word.append(f", {TOO_LARGE}") if result.fits is False else word
 
 
 def hoped_lines(rows: Sequence[Comparison]) -> list[Text]:
     """What smaller plans than those of `dataflow` would take, and why they are not proved."""
-    return [Text(f"{_where(row)}: {row.hoped}") for row in rows if row.hoped]
+    found = [Text(f"{_where(row)}: {row.hoped}") for row in rows if row.hoped]
+    if any(row.hoped and "(rule " in row.hoped for row in rows):
+        found.append(Text(RULES, style="dim"))
+    return found
 
 
 # Of many kernels: totals, and the worst ----------------------------------------------------------

@@ -66,9 +66,20 @@ def counts_line(found: Sequence[Difference]) -> str:
     lost = sum(one.blocks is not None and one.blocks[1] < one.blocks[0] for one in found)
     renamed = any(one.old.kernel != one.new.kernel for one in found)
     return (
-        f"{counted(len(found), 'kernel')} compared, matched by name{' or file' * renamed}: "
+        f"{counted(len(found), 'kernel')} compared, matched by name{' or file' * renamed}"
+        f"{_architectures(found)}: "
         f"{grown} took more bytes, {fewer} fewer; {_fewer_blocks(found, str(lost))}"
     )
+
+
+def _architectures(found: Sequence[Difference]) -> str:
+    """That kernels are compared across architectures, where some are."""
+    known = [(one.old.residents, one.new.residents) for one in found]
+    sides = {(old.arch, new.arch) for old, new in known if old is not None and new is not None}
+    apart = sorted(one for one in sides if one[0] != one[1])
+    if len(sides) == 1 and apart:
+        return f", the old for {apart[0][0]} and the new for {apart[0][1]}"
+    return ", some of different architectures" * bool(apart)
 
 
 @dataclass(frozen=True)

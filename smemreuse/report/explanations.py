@@ -15,7 +15,7 @@ from smemreuse.report.headroom import ShippedHeadroom, headroom_lines
 from smemreuse.report.layouts import Layouts, layout_lines
 from smemreuse.report.preconditions import grounds_data, grounds_lines, refutation_words
 from smemreuse.report.titles import counted
-from smemreuse.report.verdicts import findings, hoped_words
+from smemreuse.report.verdicts import RULES, findings, hoped_words
 from smemreuse.results.explanation import LIVE_TOGETHER, Explanation, Sharing
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.serialized import picked
@@ -164,7 +164,7 @@ def grouped_lines(pairs: Sequence[Explanation]) -> Iterator[Text]:
         for line in lines:
             yield Text(f"  {line}")
     if any(pair.forbidden_by.startswith("rule") for pair in pairs if not pair.may_share):
-        yield Text("each rule in full: docs/soundness.md", style="dim")
+        yield Text(RULES, style="dim")
 
 
 def _allowed(pairs: Sequence[Explanation]) -> Iterator[str]:

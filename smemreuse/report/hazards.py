@@ -235,6 +235,21 @@ def failures(found: Sequence[Linted], gate: Gate, since: str = "") -> list[str]:
     return holding(clauses)
 
 
+def passing_line(found: Sequence[Linted], gate: Gate) -> Text | None:
+    """That certain hazards do not fail, as the compiler has generated them; None where there are
+    none, or others fail."""
+    if any(one.fails(gate) for one in found):
+        return None
+    passing = sum(hazard.certain for one in found for hazard in one.hazards)
+    if not passing:
+        return None
+    count, does = counted(passing, "certain hazard"), "does" if passing == 1 else "do"
+    return Text(
+        f"exit code 0: {count} that the compiler generated {does} not fail by default; with "
+        f"--fail-on compiler {'it' if passing == 1 else 'they'} would"
+    )
+
+
 def reasons_beside(
     reasons: Sequence[str], found: Sequence[Linted], finding: str, gate: Gate
 ) -> list[str]:

@@ -122,6 +122,8 @@ def reproduction_lines(found: Sequence[Reproduction]) -> Iterator[Text]:
 def _what_runs(found: Sequence[Reproduction], why: str) -> str:
     """What launches the kernels that were not run: their script, where it is known."""
     of_why = [one for one in found if one.why == why]
+    many = len({(one.file, one.kernel) for one in of_why}) > 1
+    kernels = "these kernels" if many else "the kernel"
     scripts = dict.fromkeys(
         str(one.hazard.site.source.file) if one.hazard.site.source is not None else ""
         for one in of_why
@@ -129,10 +131,10 @@ def _what_runs(found: Sequence[Reproduction], why: str) -> str:
     if why != A_DUMP:
         scripts = dict.fromkeys(one.file for one in of_why)
     if len(scripts) == 1 and (script := next(iter(scripts))):
-        return f"on a GPU `smemreuse reproduce {shlex.quote(script)}` launches them"
+        return f"on a GPU `smemreuse reproduce {shlex.quote(script)}` launches {kernels}"
     return (
-        "on a GPU `smemreuse reproduce` launches them, given the Python script that compiles the "
-        "kernel in place of the dump"
+        f"on a GPU `smemreuse reproduce` launches {kernels}, given the Python script that compiles "
+        f"{'them' if many else 'it'} in place of the dump"
     )
 
 
@@ -141,11 +143,11 @@ def _answer(one: Reproduction) -> str:
     buffers = ", ".join(one.hazard.buffers)
     what = f"{one.hazard.kind}{f' of {buffers}' if buffers else ''}"
     if one.shown is Shown.NOT_RUN:
-        return f"{one.kernel} is wrong by lint's proof ({what})."
+        return f"lint has proved that {one.kernel} is wrong ({what})."
     if not one.shown.is_shown:
         counts = next((one.outcomes[name].words for name in _WHEN if name in one.outcomes), "")
         seen = f": {counts}" if counts else ""
-        return f"{one.kernel} is wrong by lint's proof ({what}), but no launch shows it{seen}."
+        return f"lint has proved that {one.kernel} is wrong ({what}), but no launch shows it{seen}."
     wrong = next((name for name in _WHEN if _is_wrong(one, name)), AS_IT_IS)
     fixed = next((name for name in (MENDED_DELAYED, MENDED) if name in one.outcomes), None)
     with_fix = "" if fixed is None else f", {one.outcomes[fixed].words} with the fix"

@@ -14,6 +14,9 @@ from smemreuse.results.verdict import LIMIT_OF_WORK, SOUND, UNSOUND, Verdict, Ve
 
 K = TypeVar("K")
 
+RULES = "each rule in full: docs/soundness.md"
+"""Said once, where rules are named by their numbers."""
+
 _STYLES = {SOUND: "green", UNSOUND: "bold red"}
 
 

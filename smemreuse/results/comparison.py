@@ -22,7 +22,7 @@ class PolicyResult:
     `arena_bytes` is the constant part. `blocks` are those that one SM holds by shared memory and
     threads alone, `resident` by the `registers` of each thread, too, and `fits` whether it holds
     one; None is not known. `finding` is the first thing that keeps the plan from being sound,
-    `objective` what it is planned for.
+    `objective` what it is planned for, `own` whether the layout is that of the default merge.
     """
 
     policy: str
@@ -40,6 +40,7 @@ class PolicyResult:
     resident: int | None = None
     registers: Registers | None = None
     objective: str = "bytes"
+    own: bool = False
 
     @property
     def gap_bytes(self) -> int:

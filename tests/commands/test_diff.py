@@ -58,6 +58,9 @@ def test_nothing_to_tell() -> None:
     assert found.stdout == (
         "1 kernel compared, matched by name: 0 took more bytes, 0 fewer; 0 have fewer resident "
         "blocks\n"
+        "batched_gemm_kernel (shared.dyn): 32,768 to 32,768 bytes, as many as before; 4 blocks per "
+        "SM of sm_80 as before\n"
+        "blocks per SM: by shared memory and threads, without registers\n"
         "next: nothing to do: no kernel takes more bytes or lost a block\n"
     )
 

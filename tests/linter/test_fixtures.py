@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from smemreuse.audit import BarrierStage
-from smemreuse.compilers.text.reader import read_dump
+from smemreuse.compilers.text.reader import parse_dump, read_dump
 from smemreuse.linter import lint
 from smemreuse.results.hazards import LintReport, LintStatus, Remedy
 from tests.conftest import ROOT
@@ -133,3 +133,13 @@ def test_what_no_later_pass_mends_is_found_before_it_too(name: str) -> None:
     kind, line, _, _ = FOUND[name]
     assert report.status in (LintStatus.HAZARDS, LintStatus.POSSIBLE)
     assert (kind, line) in {(one.kind.value, one.site.line) for one in report.hazards}
+
+
+def test_a_wait_that_is_for_some_alone_is_named_as_its_statement_has_it() -> None:
+    """An index that changes with the loop is not that of one iteration."""
+    text = (FIXTURES / "warp_that_is_late.tir").read_text()
+    text = text.replace("wait_parity(mbarrier_1[1]", "wait_parity(mbarrier_1[k // 8 + 1]")
+    (kernel,) = parse_dump(text).kernels
+    (hazard,) = lint(kernel).hazards
+    told = "let only threads 0-31 wait at line 27, for mbarrier_1[k // 8 + 1]: no other needs it."
+    assert hazard.mend.sentence == told

@@ -80,6 +80,9 @@ def test_blocks_of_different_architectures_have_their_sides() -> None:
     first = next(difference_lines(replace(GREW, old=older))).plain
     told = "blocks per SM: 4 (old, sm_80) -> 3 (new, sm_90), of different architectures"
     assert first.endswith(told)
+    across = replace(GREW, old=older)
+    assert ", the old for sm_80 and the new for sm_90: 1 took more" in counts_line([across])
+    assert ", some of different architectures: 2 took more" in counts_line([across, GREW])
 
 
 def test_fewer_blocks_are_counted_in_numbers_where_one_kernel_has_them() -> None:

@@ -120,12 +120,13 @@ def test_what_was_not_run_is_told_how_to_run() -> None:
     told = "not run: PyTorch sees no GPU here; on a GPU `smemreuse reproduce program.py` launches"
     assert told in lines_of(alone)
     dumped = replace(alone, file="k.tir", why=A_DUMP)
-    assert "given the Python script that compiles the kernel in place of the dump" in lines_of(
-        dumped
-    )
+    given = "launches the kernel, given the Python script that compiles it in place of the dump"
+    assert given in lines_of(dumped)
+    given = "launches these kernels, given the Python script that compiles them in place of"
+    assert given in lines_of(dumped, replace(dumped, kernel="other"))
     site = replace(HAZARD.site, source=SourceLine("scan.py", 88))
     named = replace(dumped, hazard=replace(HAZARD, site=site))
-    assert "on a GPU `smemreuse reproduce scan.py` launches them" in lines_of(named)
+    assert "on a GPU `smemreuse reproduce scan.py` launches the kernel" in lines_of(named)
 
 
 def test_the_number_in_the_name_of_a_finding_is_told_once() -> None:
@@ -141,24 +142,24 @@ def test_the_number_in_the_name_of_a_finding_is_told_once() -> None:
         (
             Shown.DELAYED,
             FOUND.outcomes,
-            "is wrong on this GPU (race of As): 40 of 40 launches differ when it is delayed, "
-            "0 of 40 launches differ with the fix.",
+            "kernel is wrong on this GPU (race of As): 40 of 40 launches differ when it is "
+            "delayed, 0 of 40 launches differ with the fix.",
         ),
         (
             Shown.BY_ITSELF,
             {AS_IT_IS: VariantOutcome(hangs=True)},
-            "is wrong on this GPU (race of As): hangs when it is unchanged.",
+            "kernel is wrong on this GPU (race of As): hangs when it is unchanged.",
         ),
         (
             Shown.NOT_SHOWN,
             {AS_IT_IS: VariantOutcome(40), DELAYED: VariantOutcome(40)},
-            "is wrong by lint's proof (race of As), but no launch shows it: 0 of 40 launches "
-            "differ.",
+            "lint has proved that kernel is wrong (race of As), but no launch shows it: 0 of "
+            "40 launches differ.",
         ),
         (
             Shown.NOT_RUN,
             {},
-            "is wrong by lint's proof (race of As).",
+            "lint has proved that kernel is wrong (race of As).",
         ),
     ],
 )
@@ -167,7 +168,7 @@ def test_one_sentence_says_whether_the_kernel_is_wrong(
 ) -> None:
     found = replace(FOUND, shown=shown, outcomes=outcomes, why="there is no GPU")
     *legend, said, fix = map(str, reproduction_lines([found]))
-    assert said == f"[fcb046fc] kernel {answer}"
+    assert said == f"[fcb046fc] {answer}"
     assert fix == f"  fix: {HAZARD.mend.sentence}"
     explained = {line.partition(":")[0] for line in legend}
     assert explained >= {str(shown), *outcomes}

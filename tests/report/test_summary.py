@@ -6,17 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from smemreuse.report.comparison_legends import compare_legend, kernels_legend
+from smemreuse.report.comparison_legends import SCOPES, compare_legend, kernels_legend
 from smemreuse.report.comparisons import (
     SORTS,
     WORST,
     comparison_findings,
+    hoped_lines,
     kernels_table,
     summary_lines,
     titles_of,
     unchanged,
     worst_lines,
 )
+from smemreuse.report.verdicts import RULES
 from smemreuse.results.comparison import Comparison, Concern, PolicyResult
 from smemreuse.results.findings import FindingKind, Level
 from smemreuse.results.residents import Registers, RegisterSource
@@ -128,6 +130,20 @@ def test_a_reason_is_told_to_its_end(width: int, many: int) -> None:
     long = replace(HOPED, hoped=why)
     _, _, *lines, _ = (line.plain for line in worst_lines([long], ["name"], width))
     assert (len(lines), lines[-1].endswith(f" {why}")) == (many, True)
+
+
+def test_blocks_of_a_kernel_in_two_scopes_say_what_each_row_assumes() -> None:
+    assert SCOPES not in [line.plain for line in compare_legend([FINE])]
+    both = compare_legend([FINE, replace(FINE, scope="shared")])
+    assert [line.plain for line in both].count(SCOPES) == 1
+
+
+def test_rules_that_reasons_name_are_told_once_where_they_stand() -> None:
+    why = "a smaller layout of 512 bytes is unproved: A is not ordered before B (rule 6)"
+    lines = [line.plain for line in hoped_lines([replace(FINE, hoped=why)] * 2)]
+    assert lines[-1] == RULES
+    assert lines.count(RULES) == 1
+    assert RULES not in [line.plain for line in hoped_lines([replace(FINE, hoped="is unproved")])]
 
 
 def test_a_layout_with_which_no_block_launches_is_told_beside_its_verdict() -> None:

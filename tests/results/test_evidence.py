@@ -43,7 +43,10 @@ def test_what_showed_it_in_the_most_kernels_is_told() -> None:
     counts = [(one.shown, one.kernels) for one in found]
     assert counts == sorted(counts, reverse=True)
     told = seen_words(hazard(HazardKind.MISSED_PHASE))
-    assert told.startswith("of 27 other kernels with missed-phase, 20 hung on an H100 with one")
+    assert told == (
+        "of 27 other kernels with missed-phase, 20 hung on an H100 with one warp delayed on "
+        "purpose by 2 ms"
+    )
 
 
 def test_what_always_showed_is_graver_than_what_rarely_did() -> None:
