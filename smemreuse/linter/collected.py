@@ -50,7 +50,8 @@ class LintContext:
     value in all threads of a block. `registers` are accumulators, and matrices that a wgmma reads
     from registers; only what is in flight there is followed. `behind` are warps whose waits nothing
     keeps in step, each with the first such wait. `doubtful` are reads in the blocks that are traced
-    now, `settled` those in other ones.
+    now, `settled` those in other ones. `followed` are statements after which the compiler inserts a
+    barrier.
     """
 
     body: Block
@@ -65,6 +66,7 @@ class LintContext:
     behind: dict[bytes, Stmt] = field(default_factory=dict)
     doubtful: DoubtfulReads = field(default_factory=DoubtfulReads)
     settled: list[DoubtfulReads] = field(default_factory=list)
+    followed: frozenset[Stmt] = frozenset()
 
     def settle(self, blocks: BlockIndices) -> None:
         """What was traced since the last time is done by the thread blocks of these indices."""

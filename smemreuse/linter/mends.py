@@ -6,6 +6,7 @@ import numpy as np
 
 from smemreuse.ir.source import place_words
 from smemreuse.linter import words
+from smemreuse.linter.fence_places import FencePlace
 from smemreuse.results.hazards import Mend, Remedy, Site
 from smemreuse.semantics.effects import Engine
 
@@ -54,15 +55,19 @@ def wait_at_the_end(engine: Engine, name: str, site: Site) -> Mend:
     return Mend(Remedy.WAIT, sentence, after=site, engine=engine.value)
 
 
-def fence(one: Site, two: Site, ids: np.ndarray) -> Mend:
-    """Two proxies."""
+def fence(one: Site, two: Site, ids: np.ndarray, place: FencePlace, *, own: bool) -> Mend:
+    """Two proxies. `own`: those who access it last are among the `ids` that did first."""
     is_copied = one.stmt is not None and words.engine_of(one.stmt) is Engine.CP_ASYNC
-    done = "after they have waited for the copies of" if is_copied else "after"
-    sentence = (
-        f"let {words.threads(ids)} issue a proxy fence (fence.proxy.async) {done} {_at(one)}, "
-        f"before the barrier or mbarrier for which {_at(two)} waits."
-    )
-    return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
+    waited = "" if place.wait is None else f" at {_at(place.wait)}"
+    done = f"after they have waited{waited} for the copies of" if is_copied else "after"
+    before = f"before the barrier or mbarrier for which {_at(two)} waits"
+    if place.barrier is not None:
+        before = f"before the barrier at {_at(place.barrier)}"
+    elif place.follows and own:
+        # Directly after the wait, so that no fence comes between: then the reader's own will do.
+        before = f"where the compiler will insert a barrier, and before {_at(two)}"
+    who = f"let {words.threads(ids)} issue a proxy fence (fence.proxy.async)"
+    return Mend(Remedy.FENCE, f"{who} {done} {_at(one)}, {before}.", one, two, _span(ids))
 
 
 def fence_initialization(one: Site, two: Site, ids: np.ndarray) -> Mend:

@@ -19,6 +19,7 @@ from smemreuse.ir.labels import label
 from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.accumulators import targets_of
 from smemreuse.linter.collected import SAME_VALUE, Collected
+from smemreuse.linter.fence_places import fence_place
 from smemreuse.linter.pairs import Clash, clash
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.results.rules import Rule
@@ -185,7 +186,13 @@ class OrderHazards(Collected):
             two,
             (name,),
             witness,
-            mends.fence(one, two, other.ids),
+            mends.fence(
+                one,
+                two,
+                other.ids,
+                fence_place(self._known.tree, self._known.followed, earlier, later),
+                own=bool(np.isin(traced.ids, other.ids).all()),
+            ),
             other=one,
             bytes=met.bytes if met is not None else None,
             agents=agents,

@@ -1,0 +1,86 @@
+"""Between what a missing proxy fence belongs: the wait and the barrier that the text shows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from smemreuse.ir.kernel import Attr, Block, For, Stmt, While
+from smemreuse.ir.tree import StatementTree
+from smemreuse.linter.words import engine_of
+from smemreuse.results.hazards import Site
+from smemreuse.semantics.effects import Engine, Group
+from smemreuse.semantics.table import effect_of, evaluated_call, evaluated_effect
+
+
+@dataclass(frozen=True)
+class FencePlace:
+    """What surely comes between two accesses of different proxies; None where the text shows none.
+
+    `wait` is the last wait for copies before the later access, where the earlier one is a copy, and
+    `barrier` the last barrier of the block after that. `follows` tells that the compiler inserts a
+    barrier directly after the wait.
+    """
+
+    wait: Site | None = None
+    barrier: Site | None = None
+    follows: bool = False
+
+
+def fence_place(
+    tree: StatementTree, followed: Collection[Stmt], earlier: Stmt, later: Stmt
+) -> FencePlace:
+    """The place for a fence between two statements, `followed` are those that barriers follow."""
+    passed = [*_passed(tree, earlier, later)]
+    wait = None
+    if engine_of(earlier) is Engine.CP_ASYNC:
+        wait = next(filter(_waits_for_copies, reversed(passed)), None)
+    behind = passed[passed.index(wait) + 1 :] if wait is not None else passed
+    barrier = next(filter(_meets, reversed(behind)), None)
+    return FencePlace(
+        None if wait is None else Site.of(wait),
+        None if barrier is None else Site.of(barrier),
+        wait is not None and any(spot.stmt in followed for spot in tree.path(wait)),
+    )
+
+
+def _passed(tree: StatementTree, earlier: Stmt, later: Stmt) -> Iterator[Stmt]:
+    """The statements that are executed between the two whatever branches are taken, in order."""
+    spots = tree.common(earlier, later)
+    if spots is None or spots[0].index == spots[1].index:
+        return
+    mine, theirs = spots
+    if mine.index < theirs.index:
+        yield from _straight(theirs.block[mine.index + 1 : theirs.index])
+    elif isinstance(theirs.scope, (For, While)):  # the later one comes in the next round
+        yield from _straight(mine.block[mine.index + 1 :])
+        yield from _straight(theirs.block[: theirs.index])
+    else:
+        return
+    inner = tree.path(later)
+    for spot in inner[inner.index(theirs) + 1 :]:
+        yield from _straight(spot.block[: spot.index])
+
+
+def _straight(block: Block) -> Iterator[Stmt]:
+    """Statements without those of branches and loops."""
+    for stmt in block:
+        yield stmt
+        if isinstance(stmt, Attr):
+            yield from _straight(stmt.body)
+
+
+def _waits_for_copies(stmt: Stmt) -> bool:
+    effect = evaluated_effect(stmt)
+    waits = None if effect is None else effect.waits
+    return waits is not None and waits.engine is Engine.CP_ASYNC
+
+
+def _meets(stmt: Stmt) -> bool:
+    """Whether it is a barrier of all threads of the block."""
+    call = evaluated_call(stmt)
+    met = None if call is None else effect_of(call).meeting
+    if call is None or met is None or not (met.arrives and met.waits):
+        return False
+    counted = met.threads is not None or (met.count is not None and met.count < len(call.args))
+    return met.group is Group.BLOCK or (met.group is Group.NAMED and not counted)
