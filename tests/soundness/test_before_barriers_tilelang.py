@@ -52,9 +52,9 @@ def test_the_passes_put_back_what_was_taken_out(family: str, operation: str) -> 
     assert more > EACH // 3
 
 
-def dump(body: str, threads: int) -> str:
+def dump(body: str, threads: int, tiles: int = 2) -> str:
     grow = TextGrower(lambda low, high: low, threads)
-    for _ in range(2):
+    for _ in range(tiles):
         grow.tile(64)
     return grow.text(body)
 
@@ -89,3 +89,45 @@ def test_a_number_that_the_pass_gives_twice_is_counted(monkeypatch: pytest.Monke
     monkeypatch.setattr(Prediction, "shared_number", lambda self: "")
     with pytest.raises(Missed, match="called clean"):
         examine_dump("arms", dump(TAKEN, 128), 0, Counter())
+
+
+def reduced(size: int, first: int, tile: str) -> str:
+    run = f"tl::AllReduce<tl::MaxOp, {size}, 1, {first}, tl::NamedBarrier<64>>::run"
+    scratch = Tile(tile, 64).pointer(3)
+    return f'c[2] = T.call_extern("int32", "{run}", D[tx], {scratch})\n'
+
+
+FORGOTTEN = (
+    under("if tx < 64", f"C[tx % 32] = tx % 32\nO[tx] = C[31 - tx % 32]\n{reduced(64, 0, 'A')}")
+    + under(
+        "if 64 <= tx", f"{reduced(32, 64, 'B')}B[tx - 64] = tx\nO[tx] = B[(tx - 64) * 3 % 64]\n"
+    )
+    + "A[tx % 64] = D[tx % 64]\nO[tx] = A[63 - tx % 64]\n"
+)
+"""For the barriers in the second arm the pass forgets what the first one ends with. That its
+threads have met between `C` and what collides with that tells of nothing that they did later."""
+UNHEARD = (
+    under(
+        "if 64 <= tx",
+        under(
+            "for k in range(2)",
+            "C[(tx - 64) % 32] = D[(tx - 64) % 32] + k\nO[tx] = C[(tx - 64) * 3 % 32]\n"
+            "B[tx - 64] = D[tx]\nO[tx] = B[(tx - 64) ^ 32]\n"
+            "B[tx - 64] = (tx - 64) * 5 + k\nO[tx] = B[(tx - 64 + 21) % 64]\n",
+        ),
+    )
+    + under(
+        "if tx < 64",
+        under(
+            "for k in range(2)",
+            f"{reduced(64, 0, 'A')}E[tx % 32] = tx % 32 + k\nO[tx] = E[31 - tx % 32]\n",
+        ),
+    )
+    + "C[tx % 32] = tx % 32 * 5\nT.tvm_storage_sync('shared')\nO[tx] = C[(tx + 21) % 32]\n"
+)
+"""The second arm's threads meet without those of the first, and hear nothing of what these read."""
+
+
+@pytest.mark.parametrize("body", [FORGOTTEN, UNHEARD], ids=["forgotten", "unheard"])
+def test_who_meets_in_an_arm_learns_of_these_alone(body: str) -> None:
+    examine_dump("arms", dump(body, 128, 4), 0, Counter())

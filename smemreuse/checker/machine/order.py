@@ -136,7 +136,7 @@ class Order:
         self._distinct_now: dict[int, tuple[np.ndarray, list[Knowledge]]] = {}
         self._known_to_all: dict[int, tuple[np.ndarray, Knowledge]] = {}
         self._surely_past: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._past_for_some: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._past_for: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def copy(self) -> Order:
         twin = Order(0)
@@ -211,18 +211,18 @@ class Order:
             remembered = self._surely_past[id(warps)] = (warps, np.maximum(least, 1))
         return remembered[1]
 
-    def past_for_some(self, warps: np.ndarray) -> np.ndarray:
-        """For each warp the first epoch that no one of `warps` knows to be over, by the barriers
-        that are surely put in."""
-        remembered = self._past_for_some.get(id(warps))
+    def past_for(self, warps: np.ndarray) -> np.ndarray:
+        """The rows of `inserted` of these warps; 0 for all others."""
+        remembered = self._past_for.get(id(warps))
         if remembered is None:
-            most = self._clocks[1][warps].max(axis=0, initial=0)
-            remembered = self._past_for_some[id(warps)] = (warps, most)
+            rows = np.zeros_like(self._clocks[1])
+            rows[warps] = self._clocks[1][warps]
+            remembered = self._past_for[id(warps)] = (warps, rows)
         return remembered[1]
 
     def _forget_past(self) -> None:
         self._surely_past.clear()
-        self._past_for_some.clear()
+        self._past_for.clear()
 
     def _forget_known(self) -> None:
         self._distinct_now.clear()
@@ -260,9 +260,9 @@ class Order:
         self, warps: np.ndarray, epochs: np.ndarray, known: np.ndarray, among: np.ndarray | None
     ) -> None:
         """A barrier is surely inserted: `warps` happen after these epochs of the other warps, and
-        after what was `known` then. With `among`, only the epochs of those warps count."""
-        learned = known.copy()
+        after what each of them has `known` then. With `among`, only those warps count."""
         which = slice(None) if among is None else among
+        learned = known[which].max(axis=0, initial=0)
         learned[which] = np.maximum(learned[which], epochs[which] + 1)
         self._forget_past()
         self._clocks[:2, warps] = np.maximum(self._clocks[:2, warps], learned)

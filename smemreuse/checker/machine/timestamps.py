@@ -32,9 +32,9 @@ class Arm:
 class Timestamp:
     """The epochs of all warps when a statement was last executed.
 
-    `known` is what inserted barriers were known to order by then. `arms` are those around the
-    statement. `among` are the warps that surely meet at the barrier between it and what collides
-    with it; None for all that execute both.
+    `known` is what each warp knew by then to be over by inserted barriers, a row for each, 0 for
+    those that did not take part. `arms` are those around the statement. `among` are the warps that
+    surely meet at the barrier between it and what collides with it; None for all that execute both.
     """
 
     epochs: np.ndarray
@@ -78,7 +78,8 @@ class Timestamps:
     def note(self, stmt: Stmt, stamp: Timestamp) -> None:
         self.last.pop(stmt, None)
         self.last[stmt] = stamp
-        self.latest.add(stmt)
+        if stamp.among is None:  # else the barrier may be one that those have passed
+            self.latest.add(stmt)
 
     def settle(self, warps: np.ndarray, epochs: np.ndarray, known: np.ndarray) -> None:
         """A barrier may come now, the first after the latest statements: what these warps have done
@@ -105,7 +106,9 @@ class Timestamps:
         self.latest.intersection_update(statements)
 
     def limit(self, warps: np.ndarray) -> None:
-        """A barrier that the pass relies on may have been one of these warps alone."""
+        """A barrier that the pass relies on may have been one of these warps alone, which they
+        have passed: what they do from now on may come after it."""
+        self.latest.clear()
         for timestamps in (self.last, *self.before.values()):
             for stmt, stamp in list(timestamps.items()):
                 timestamps[stmt] = stamp.limited(warps)

@@ -235,14 +235,14 @@ class PredictedBarriers:
     def _stamp(self, agent: Agent) -> Timestamp:
         order = self._state.order
         warps = self._vectors.warps(agent.threads.ids)
-        known = order.past_for_some(warps)
+        known = order.past_for(warps)
         return Timestamp(self._epochs(agent, order.epochs), known, agent.arms)
 
     def _settle(self, agent: Agent) -> None:
         """Begins a new epoch, since there may be a barrier here."""
         order, warps = self._state.order, self._vectors.warps(agent.threads.ids)
         if agent.timestamps.latest:
-            known = order.past_for_some(warps)
+            known = order.past_for(warps)
             agent.timestamps.settle(warps, order.epochs, known)
         order.advance(warps)
 
