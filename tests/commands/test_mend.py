@@ -45,7 +45,7 @@ def test_each_mend_is_told_with_its_statement_line_and_hazard(tmp_path: Path) ->
         "(line 36) to fix missing-fence (certain): threads 32-159 read"
     )
     assert second == "kernel: fixed: lint finds it clean"
-    assert "-> 4,096 bytes merged" in third
+    assert "take 4,096 bytes as before" in third
 
 
 def test_nothing_is_mended_unasked(tmp_path: Path) -> None:

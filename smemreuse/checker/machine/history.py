@@ -75,10 +75,10 @@ class Recent:
         mine = self.traced
         if not (traced.is_write or mine.is_write) or self.is_over(order, traced.warps):
             return None
-        unordered = self._unordered(order.inserted, traced)
-        common = meeting(mine.where, theirs) if unordered.any() else None
+        common = meeting(mine.where, theirs)
         if common is None:
             return None
+        unordered = self._unordered(order.inserted, traced)
         earlier, later = mine.by_thread[common[0]], traced.by_thread[common[1]]
         different = (earlier != later) | (earlier == ANYONE)
 
@@ -144,6 +144,7 @@ class Seen:
         self.reads = np.zeros(warps, np.int64)
         self.writes = np.zeros(warps, np.int64)
         self._recent: dict[Key, Recent] = {}
+        self._stack: tuple[list[Recent], np.ndarray] | None = None
         self._most = most
 
     def copy(self) -> Seen:
@@ -170,6 +171,7 @@ class Seen:
         """Remembers an access; `key` tells which ones are the same but for when."""
         latest = self.writes if entry.traced.is_write else self.reads
         np.maximum(latest, entry.epochs, out=latest)
+        self._stack = None
         before = self._recent.pop(key, None)
         self._recent[key] = entry if before is None else before.again(entry)
         if len(self._recent) > self._most:
@@ -193,11 +195,21 @@ class Seen:
         if not len(theirs) or self.is_before(traced, order):
             return
         begin, last = int(theirs[0]), int(theirs[-1])
-        for entry in self._recent.values():
+        entries, epochs = self._stacked()
+        is_open = (epochs >= order.surely_past(traced.warps)).any(axis=1)
+        for at in np.flatnonzero(is_open).tolist():
+            entry = entries[at]
             if entry.first <= last and entry.last >= begin:
                 found = entry.conflict(traced, theirs, order)
                 if found is not None:
                     yield found
+
+    def _stacked(self) -> tuple[list[Recent], np.ndarray]:
+        """The accesses, and the epochs of each, a row for each access."""
+        if self._stack is None:
+            entries = list(self._recent.values())
+            self._stack = (entries, np.array([entry.epochs for entry in entries]))
+        return self._stack
 
     def _drop_past(self, order: Order) -> None:
         first, everyone = order.inserted.min(axis=0), np.arange(len(order.known))
