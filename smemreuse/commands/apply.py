@@ -17,10 +17,9 @@ from smemreuse.errors import SmemReuseError
 from smemreuse.explainer.plans import compiler_of, default_merge
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import Chosen, choose_for
-from smemreuse.report.comparison_legends import DEFAULT
 from smemreuse.report.next_step import after_apply
-from smemreuse.report.verdicts import verdict_words
 from smemreuse.results.plan import Plan
+from smemreuse.results.words import DEFAULT_MERGE
 from smemreuse.targets.architectures import Architecture, architecture_for
 from smemreuse.targets.blocks import block_memory
 
@@ -71,7 +70,7 @@ def apply(
             size = f"a plan of {each.plan.arena_bytes:,} bytes"
             say_folded([f"{kernel.name}: {size} was {each.verdict.refusal}"])
         applied.append((kernel, found.plan))
-        verdicts.append(NOT_CHECKED if unchecked else verdict_words(found.candidate.verdict))
+        verdicts.append(NOT_CHECKED if unchecked else found.candidate.verdict.proof)
         return found.plan
 
     applied: list[tuple[Kernel, Plan]] = []
@@ -113,7 +112,7 @@ def _beside(kernel: Kernel, plan: Plan, verdict: str) -> str:
     found = default_merge(kernel, plan.scope)
     if found is None:
         return verdict
-    return f"{compiler_of(kernel)}'s {DEFAULT} takes {found[1].arena_text}; {verdict}"
+    return f"{compiler_of(kernel)}'s {DEFAULT_MERGE} takes {found[1].arena_text}; {verdict}"
 
 
 def _too_large(

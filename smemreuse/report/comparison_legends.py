@@ -11,14 +11,12 @@ from rich.text import Text
 from smemreuse.errors import printable
 from smemreuse.report.columns import BLOCKS, by_registers, percent_text, registers_stop
 from smemreuse.results.comparison import Comparison, PolicyResult
-
-DEFAULT = "default merge"
-"""What a kernel's compiler makes by itself."""
+from smemreuse.results.words import DEFAULT_MERGE
 
 _SHIPPED = "smemreuse's proved layout or, where that is no better, the default one."
 _KEPT = (
-    f"smemreuse's layout or, where the verdict says `kept`, that of the {DEFAULT}, as no better "
-    "one is proved."
+    f"smemreuse's layout or, where the verdict says `kept`, that of the {DEFAULT_MERGE}, as no "
+    "better one is proved."
 )
 _INNER = "inner: finer live ranges, not safe in general, so never chosen"
 SCOPES = (
@@ -50,7 +48,7 @@ def _against_default(row: Comparison) -> str:
     """How many bytes fewer or more than by default; nothing where that is not known."""
     if row.default_bytes is None or row.applied.symbolic:
         return ""
-    default = f"{row.compiler or 'the compiler'}'s {DEFAULT}"
+    default = f"{row.compiler or 'the compiler'}'s {DEFAULT_MERGE}"
     if not row.saved_bytes:
         return f", as many as {default}"
     more = "fewer" if row.saved_bytes > 0 else "more"
@@ -124,7 +122,7 @@ def kernels_legend(out: Console, compared: Sequence[Comparison]) -> Iterator[Tex
 
 def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     """What the headings and the policies of `compare_table` mean, and what the plans are for."""
-    yield Text(f"{DEFAULT}: {_default_words(compared)}.", style="dim")
+    yield Text(f"{DEFAULT_MERGE}: {_default_words(compared)}.", style="dim")
     yield Text("outer: the default merge's live ranges, packed by smemreuse.", style="dim")
     yield Text(f"{_INNER}; a verdict is of that kernel's layout alone.", style="dim")
     yield Text(f"dataflow: chosen; {_KEPT}", style="dim")

@@ -24,7 +24,7 @@ from smemreuse.report.columns import (
     percent_text,
     table_of,
 )
-from smemreuse.report.comparison_legends import DEFAULT, blocks_change
+from smemreuse.report.comparison_legends import blocks_change
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
 from smemreuse.report.residents import PlanBlocks
@@ -34,6 +34,7 @@ from smemreuse.results.comparison import Comparison, Concern, PolicyResult
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged, Verdict, VerdictKind
+from smemreuse.results.words import DEFAULT_MERGE
 from smemreuse.targets.architectures import Architecture, architecture_for
 
 
@@ -194,7 +195,8 @@ def unchanged(rows: Sequence[Comparison]) -> list[Comparison]:
 def unchanged_line(found: Sequence[Comparison]) -> Text:
     """What is told of kernels that are only counted."""
     takes = "takes" if len(found) == 1 else "take"
-    what = f"{len(found):,} more {takes} as many bytes as by the {DEFAULT}, and are proved sound"
+    alike = f"as many bytes as by the {DEFAULT_MERGE}"
+    what = f"{len(found):,} more {takes} {alike}, and are proved sound"
     return Text(f"{what} (--sort kernel lists them)")
 
 
@@ -230,7 +232,7 @@ _KERNEL: Sequence[Col[_Line]] = (
     Col("kernel", NAME, lambda one: f"{_file(one[0])}\n{one[0].kernel}" if one[2] else ""),
     Col("scope", WORD, lambda one: one[0].scope if one[2] else ""),
     Col("side by side", NUMBER, lambda one: number(one[0].side_by_side_bytes) if one[2] else ""),
-    Col(DEFAULT, NUMBER, lambda one: number(one[0].default_bytes) if one[2] else ""),
+    Col(DEFAULT_MERGE, NUMBER, lambda one: number(one[0].default_bytes) if one[2] else ""),
 )
 _POLICY: Sequence[Col[_Line]] = (
     Col("policy", WORD, lambda one: one[1].policy),
@@ -258,7 +260,7 @@ def compare_table(out: Console, rows: Sequence[Comparison]) -> RenderableType:
         return table
     names = (
         f"{_where(row)}: {row.side_by_side_bytes:,} side by side, "
-        f"{number(row.default_bytes)} by {row.compiler or 'the compiler'}'s {DEFAULT}"
+        f"{number(row.default_bytes)} by {row.compiler or 'the compiler'}'s {DEFAULT_MERGE}"
         for row in rows
     )
     apart = (table_of(out, name, one, *_POLICY) for name, one in zip(names, lines, strict=True))
@@ -340,7 +342,7 @@ def summary_lines(rows: Sequence[Comparison]) -> Iterator[Text]:
     more = f", {without:,} without" if without else ""
     kernels = counted(len(held), "kernel")
     files = counted(len({row.file for row in rows}), "file")
-    sums = f"; bytes of all, and their difference in % of the {DEFAULT}:" if held else ""
+    sums = f"; bytes of all, and their difference in % of the {DEFAULT_MERGE}:" if held else ""
     yield Text(f"{files}: {kernels} with shared memory{more}{sums}", style="bold")
     if held:
         yield from _totals(held)
@@ -351,12 +353,12 @@ def _totals(rows: Sequence[Comparison]) -> Iterator[Text]:
     """The sums of bytes one above the other, their differences from the default's, and verdicts."""
     policies = [one for one in rows[0].policies if all(one in row.policies for row in rows)]
     usual = sum(row.usual_bytes for row in rows)
-    sums = {"side by side": sum(row.side_by_side_bytes for row in rows), DEFAULT: usual}
+    sums = {"side by side": sum(row.side_by_side_bytes for row in rows), DEFAULT_MERGE: usual}
     sums |= {one: sum(row.policies[one].arena_bytes for row in rows) for one in policies}
     sums["lower bound"] = sum(row.applied.lower_bound_bytes for row in rows)
     width = max(len(f"{value:,}") for value in sums.values())
     for name, value in sums.items():
-        change = percent_text(value, usual) if usual and name != DEFAULT else ""
+        change = percent_text(value, usual) if usual and name != DEFAULT_MERGE else ""
         line = Text(f"  {name:<13}  {value:>{width},} bytes  {change:>8}")
         if name in policies:
             verdicts = Counter(row.policies[name].verdict for row in rows)
@@ -376,7 +378,8 @@ def _changes(rows: Sequence[Comparison]) -> Text:
     parts += [f"{more:,} with more blocks per SM"] if more else []
     parts += [f"{fitting:,} that did not fit"] if fitting else []
     return Text(
-        f"chosen layouts (dataflow) against the {DEFAULT}: {', '.join(parts) or 'as many bytes'}"
+        f"chosen layouts (dataflow) against the {DEFAULT_MERGE}: "
+        f"{', '.join(parts) or 'as many bytes'}"
     )
 
 

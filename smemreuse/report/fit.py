@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from smemreuse.report import columns
-from smemreuse.report.comparison_legends import DEFAULT
 from smemreuse.report.data import Data
 from smemreuse.report.headroom import MOST_LIVE
 from smemreuse.report.titles import counted
 from smemreuse.results.serialized import picked
+from smemreuse.results.words import DEFAULT_MERGE
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _default_of(found: Sequence[Fit]) -> str:
     """The default merge of the one compiler of these kernels, or of several."""
     names = {one.compiler for one in found}
     name = names.pop() if len(names) == 1 else ""
-    return f"{name or 'the compiler'}'s {DEFAULT}"
+    return f"{name or 'the compiler'}'s {DEFAULT_MERGE}"
 
 
 def _named(one: Fit) -> str:

@@ -30,11 +30,6 @@ def kind_text(kind: VerdictKind) -> Text:
     return Text(kind.value, style=_STYLES.get(kind, "yellow"))
 
 
-def verdict_words(verdict: Verdict) -> str:
-    """The verdict within a sentence."""
-    return f"proved {verdict.verdict}" if verdict.sound else f"not proved ({verdict.verdict})"
-
-
 def tally(found: Counter[K], order: Iterable[K], word: Callable[[K], Text]) -> Text:
     """`3 sound, 1 unproved`: those that there are, in this order."""
     there = (one for one in order if found[one])

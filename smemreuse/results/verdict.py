@@ -106,6 +106,11 @@ class Verdict:
         return (*map(str, self.violations), *self.uncovered)
 
     @property
+    def proof(self) -> str:
+        """The verdict within a sentence."""
+        return f"proved {self.verdict}" if self.sound else f"not proved ({self.verdict})"
+
+    @property
     def refusal(self) -> str:
         """Why a plan was not applied: the word, and the first thing that speaks against it."""
         first = self.violations[0].titled if self.violations else self.first_finding

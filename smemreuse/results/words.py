@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TypeVar
 
+DEFAULT_MERGE = "default merge"
+"""What a kernel's compiler makes by itself."""
+
 _Kind = TypeVar("_Kind", bound="Worded")
 
 

@@ -69,7 +69,7 @@ def test_check_names_it_instead_of_a_wait(dump: Path) -> None:
     witnesses = [one["witness"] for one in kernel["violations"]]
     assert witnesses
     assert all(one.startswith(TOLD) for one in witnesses)
-    rule = "rule 5 (Asynchronous accesses last until waited for)"
+    rule = "rule 5 (in flight)"
     assert f"{rule}, B_shared and A_shared: {TOLD}; `call_extern(" in told(*command)
     (line,) = run(*command, "--format", "github").stdout.splitlines()
     assert f"{TOLD}; " in line

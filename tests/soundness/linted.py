@@ -18,7 +18,7 @@ from tests.soundness.model.run import Model
 TRIED = 6
 """Modes of either kind that every kernel is run in, unless more are asked for."""
 
-SEARCHED = 60
+SEARCHED = 300
 """Modes beside those that stop at each place, before a hazard counts as shown by none."""
 
 
