@@ -21,8 +21,10 @@ A door to a further compiler needs a folder here beside `tilelang` and `tvm`:
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -43,6 +45,22 @@ from smemreuse.results.verdict import UNSOUND, Verdict
 from smemreuse.versions.merges import Merge
 
 S = TypeVar("S", bound="MergeSession")
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Python's collector of cycles rests for as long as a merge takes.
+
+    What a trace allocates would set it off, and it then looks at all objects of the process, which
+    a compiler has millions of. What is left of a merge is collected with the next objects.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @dataclass(repr=False, eq=False)
@@ -147,12 +165,13 @@ class MergeSession:
     def rewrite_functions(self, mod: Any, rewrite: Callable[[str, Any, Any], Any]) -> Any:
         """A live module in which each PrimFunc is what `rewrite(name, var, func)` gives for it."""
         begin = time.thread_time()
-        for var, func in list(mod.functions.items()):
-            if type(func).__name__ != "PrimFunc":
-                continue
-            rewritten = rewrite(str(var.name_hint), var, func)
-            if rewritten is not func:
-                mod.update_func(var, rewritten)
+        with collector_paused():
+            for var, func in list(mod.functions.items()):
+                if type(func).__name__ != "PrimFunc":
+                    continue
+                rewritten = rewrite(str(var.name_hint), var, func)
+                if rewritten is not func:
+                    mod.update_func(var, rewritten)
         self.seconds += time.thread_time() - begin
         return mod
 
