@@ -22,8 +22,8 @@ from smemreuse.results.reproduction import ALONE, AS_IT_IS, DELAYED, Shown
 
 EVIDENCE = ROOT / "smemreuse" / "results" / "evidence.json"
 
-LATE, PLAIN = "with some threads late by 20 us", "with nothing delayed"
-WARP = "with one warp late by 2 ms"
+LATE, PLAIN = "with some threads delayed on purpose by 20 us", "with nothing delayed"
+WARP = "with one warp delayed on purpose by 2 ms"
 AT_WITNESS = "with threads of the witness late"
 FILLED = "with shared memory filled first"
 BUSY, QUEUED = "with the engine given other work", "with reads queued"

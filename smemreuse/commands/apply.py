@@ -70,11 +70,12 @@ def apply(
             size = f"a plan of {each.plan.arena_bytes:,} bytes"
             say_folded([f"{kernel.name}: {size} was {each.verdict.refusal}"])
         applied.append((kernel, found.plan))
-        verdicts.append(NOT_CHECKED if unchecked else found.candidate.verdict.proof)
+        proof = NOT_CHECKED if unchecked else found.candidate.verdict.proof
+        beside.append(_beside(kernel, found.plan, proof))
         return found.plan
 
     applied: list[tuple[Kernel, Plan]] = []
-    verdicts: list[str] = []
+    beside: list[str] = []
     try:
         dump = read_dump(file)
         before = dump.source
@@ -89,7 +90,6 @@ def apply(
     target.write(merged.source)
     if str(target.output) != "-":
         click.echo(f"wrote {target.output}", err=True)
-    beside = (_beside(*one, told) for one, told in zip(applied, verdicts, strict=True))
     said = [f"{line}; {more}" for line, more in zip(merged.summary, beside, strict=True)]
     say_folded(said or ["nothing to merge: no scope has two buffers"])
     large = [*_too_large(applied, planning.arch)]

@@ -49,7 +49,7 @@ S = TypeVar("S", bound="MergeSession")
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Python's collector of cycles rests for as long as a merge takes.
+    """Python's garbage collector rests for as long as a merge takes.
 
     What a trace allocates would set it off, and it then looks at all objects of the process, which
     a compiler has millions of. What is left of a merge is collected with the next objects.

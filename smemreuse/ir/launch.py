@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from smemreuse.ir.expr import Const, constant
+from smemreuse.ir.expr import Const, Var, constant
 from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Block, walk_statements
 
 AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
@@ -31,6 +31,13 @@ def launches(body: Block) -> Iterator[Attr]:
     for stmt in walk_statements(body):
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT:
             yield stmt
+
+
+def thread_indices(body: Block) -> frozenset[Var]:
+    """The variables of the indices of threads in their block."""
+    return frozenset(
+        one.var for one in launches(body) if tag_of(one) in AXES and one.var is not None
+    )
 
 
 def least_blocks(body: Block) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from smemreuse.checker.separation.reach import Reaches
 from smemreuse.ir.expr import Call, Expr, Load, Var, children
 from smemreuse.ir.kernel import Bind, Block, For, If, Stmt, Store, While, nested_blocks
-from smemreuse.ir.launch import AXES, launches, tag_of
+from smemreuse.ir.launch import thread_indices
 from smemreuse.semantics.effects import Together
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.table import effect_of
@@ -57,7 +57,7 @@ class _DiffersInGroup:
 
     def __init__(self, body: Block, reaches: Reaches, group: Together):
         self._reaches, self._group = reaches, group
-        self._made: set[object] = {one.var for one in launches(body) if tag_of(one) in AXES}
+        self._made: set[object] = {*thread_indices(body)}
         before = -1
         while before != (before := len(self._made)):
             self._find(body, False)

@@ -99,7 +99,11 @@ class _Flow:
         self._racing, self._blocks = sources.reads, BlocksAlike(sources.blocks)
         self._accesses, self._pointers = accesses.by_statement, accesses.pointers
         reading = {stmt for stmt, _ in sources.reads}
-        self._reading = {one for one in walk_statements(body) if not reading.isdisjoint(_in(one))}
+        self._reading = {
+            one
+            for one in (walk_statements(body) if reading else ())
+            if not reading.isdisjoint(walk_statements((one,)))
+        }
         self._names: dict[Stmt, frozenset[Buffer | Var]] = {}
         self._visits = 0
 
@@ -333,11 +337,6 @@ class _Flow:
                 elif isinstance(node, Var):
                     yield node
                     yield from self._pointers.of_variable(node)
-
-
-def _in(stmt: Stmt) -> Iterator[Stmt]:
-    """A statement, and all inside."""
-    return walk_statements((stmt,))
 
 
 def _rounds(loop: For, threads: Threads) -> Sequence[int | None]:

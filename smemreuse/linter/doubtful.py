@@ -41,9 +41,6 @@ class Sources:
         """Those of both, in any block."""
         return Sources(_joined(self.unwritten, other.unwritten), _joined(self.reads, other.reads))
 
-    def of_any_block(self) -> Sources:
-        return Sources(self.unwritten, self.reads)
-
 
 @dataclass
 class RacingReads:

@@ -9,8 +9,8 @@ from smemreuse.ir.kernel import Attr, Block, For, Stmt, While
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter.words import engine_of
 from smemreuse.results.hazards import Site
-from smemreuse.semantics.effects import Engine, Group
-from smemreuse.semantics.table import effect_of, evaluated_call, evaluated_effect
+from smemreuse.semantics.effects import Engine
+from smemreuse.semantics.table import evaluated_effect, is_block_barrier
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ def fence_place(
     wait = None
     if engine_of(earlier) is Engine.CP_ASYNC:
         wait = next(filter(_waits_for_copies, reversed(passed)), None)
-    behind = passed[passed.index(wait) + 1 :] if wait is not None else passed
-    barrier = next(filter(_meets, reversed(behind)), None)
+    after = passed[passed.index(wait) + 1 :] if wait is not None else passed
+    barrier = next(filter(is_block_barrier, reversed(after)), None)
     return FencePlace(
         None if wait is None else Site.of(wait),
         None if barrier is None else Site.of(barrier),
@@ -74,13 +74,3 @@ def _waits_for_copies(stmt: Stmt) -> bool:
     effect = evaluated_effect(stmt)
     waits = None if effect is None else effect.waits
     return waits is not None and waits.engine is Engine.CP_ASYNC
-
-
-def _meets(stmt: Stmt) -> bool:
-    """Whether it is a barrier of all threads of the block."""
-    call = evaluated_call(stmt)
-    met = None if call is None else effect_of(call).meeting
-    if call is None or met is None or not (met.arrives and met.waits):
-        return False
-    counted = met.threads is not None or (met.count is not None and met.count < len(call.args))
-    return met.group is Group.BLOCK or (met.group is Group.NAMED and not counted)

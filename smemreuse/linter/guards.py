@@ -9,7 +9,7 @@ import numpy as np
 
 from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import Block, For, Stmt, Store, expressions_of, walk_statements
-from smemreuse.ir.launch import AXES, launches, tag_of
+from smemreuse.ir.launch import thread_indices
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, evaluate, is_arithmetic
 
@@ -132,6 +132,5 @@ def _parts(condition: Expr, way: bool) -> Iterator[Condition]:
 
 def _counted(body: Block) -> frozenset[Var]:
     """The indices of threads, and the variables of loops."""
-    threads = (one.var for one in launches(body) if tag_of(one) in AXES and one.var is not None)
     loops = (stmt.var for stmt in walk_statements(body) if isinstance(stmt, For))
-    return frozenset((*threads, *loops))
+    return thread_indices(body).union(loops)

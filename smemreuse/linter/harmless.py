@@ -63,7 +63,7 @@ def _sources(
 
 
 def _are_discarded(sources: Sequence[Sources], is_discarded: IsDiscarded) -> bool:
-    if is_discarded(reduce(Sources.joined, sources).of_any_block()):
+    if is_discarded(reduce(Sources.joined, sources, Sources())):
         return True
     if len(sources) > MAX_KINDS or not all(one.blocks for one in sources):
         return False

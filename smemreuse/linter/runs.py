@@ -21,7 +21,7 @@ from smemreuse.checker.values.given import NOTHING_GIVEN, GivenInputs
 from smemreuse.checker.verdict.check import DEFAULT_BUDGET
 from smemreuse.ir.expr import Call, Var
 from smemreuse.ir.kernel import Buffer, Kernel, nodes_of, walk_statements
-from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
+from smemreuse.ir.launch import UnknownThreads, thread_axes, thread_indices
 from smemreuse.linter.accumulators import Accumulators
 from smemreuse.linter.collected import RACED, Key, LintContext
 from smemreuse.linter.discarded import is_discarded
@@ -200,8 +200,7 @@ class LintRuns:
         parts: bool | None = None,
     ) -> LintFindings:
         """Traces the kernel: all kinds of thread blocks, or one block for what is `given`. `parts`:
-        see `Setting`.
-        """
+        see `Setting`."""
         kernel, operations = self._kernel, self._operations
         known = LintContext(
             kernel.body,
@@ -264,7 +263,7 @@ class LintRuns:
 
 def _of_the_block(kernel: Kernel, turning: Set[Var]) -> frozenset[Var]:
     """The variables that are the same for all threads of a block: block indices and parameters."""
-    threads = {one.var for one in launches(kernel.body) if tag_of(one) in AXES}
+    threads = thread_indices(kernel.body)
     named, inside = set(), set()
     for stmt in walk_statements(kernel.body):
         for node in nodes_of(stmt):

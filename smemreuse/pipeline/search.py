@@ -233,8 +233,8 @@ class PlanSearch:
     def _guess(self, start: Start, conflicts: frozenset[Pair] | None = None) -> Candidate:
         """The plan of a start with some conflicts, by default those that failures have shown."""
         conflicts = self.conflicts if conflicts is None else conflicts
-        known = (self.scope, start, self.options.packer, conflicts, self._is_hasty)
-        plan = self._facts.ask(plan_from, *known)
+        asked = (self.scope, start, self.options.packer, conflicts, self._is_hasty)
+        plan = self._facts.ask(plan_from, *asked)
         return Candidate(self.kernel, plan)
 
     def _nothing_shared(self) -> Candidate:

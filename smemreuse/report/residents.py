@@ -33,8 +33,9 @@ class PlanBlocks:
         """`compiled` are the registers of each thread where ptxas gave them."""
         memory = block_memory(kernel, [plan])
         residents = residents_of(kernel, [plan], arch, compiled=compiled)
-        barriers = 1 if residents is None else residents.barriers
-        by_memory = memory.blocks(arch, threads_of(kernel), barriers=barriers)
+        by_memory = (
+            memory.blocks(arch, threads_of(kernel)) if residents is None else residents.by_memory
+        )
         return cls(by_memory, memory.fits(arch), residents)
 
     @property

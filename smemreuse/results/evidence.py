@@ -55,7 +55,7 @@ class Sighting:
         """How many kernels failed, how, where and under what; no full stop."""
         kernels = f"{self.kernels:,} other {'kernel' if self.kernels == 1 else 'kernels'}"
         what = f"{kernels} with {named(self.kind, self.mechanism)}"
-        where = f"on an {self.card} {self.how.replace(' late', ' delayed on purpose')}"
+        where = f"on an {self.card} {self.how}"
         if not self.shown:
             return f"of {what}, none failed {where}, in {self.launches:,} launches"
         counts = [f"{self.hung:,} hung"] if self.hung else []

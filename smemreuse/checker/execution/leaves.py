@@ -56,14 +56,14 @@ class Leaves:
         self._slice = program_slice
         self._renamed = renamed
         self._known: dict[Stmt, Leaf | None] = {}
-        self._rows: dict[int, tuple[Block, tuple[BlockRow, ...]]] = {}
+        self._rows: dict[Block, tuple[BlockRow, ...]] = {}
 
     def rows(self, block: Block) -> tuple[BlockRow, ...]:
         """The statements of a block."""
-        known = self._rows.get(id(block))
+        known = self._rows.get(block)
         if known is None:
-            known = self._rows[id(block)] = (block, tuple(map(self._row, block)))
-        return known[1]
+            known = self._rows[block] = tuple(map(self._row, block))
+        return known
 
     def _row(self, stmt: Stmt) -> BlockRow:
         matters = self._slice(stmt)

@@ -20,7 +20,7 @@ from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.quotients import Edges
 from smemreuse.checker.values.round_conditions import RoundCondition
 from smemreuse.checker.values.unknowns import Begin, Length
-from smemreuse.ir.expr import Call, Load, format_expr
+from smemreuse.ir.expr import Call, Load, same
 from smemreuse.ir.kernel import Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.ir.labels import label
 from smemreuse.semantics.effects import Effect, Group, Meeting, Signal
@@ -55,7 +55,7 @@ class Loops:
         self._state = state
         self._values = values
         self._parities = parities
-        self._joined: dict[Stmt, str] = {}
+        self._joined: set[Stmt] = set()
 
     def iterate(
         self,
@@ -98,7 +98,7 @@ class Loops:
         """How many first and last iterations of a loop of unknown length are not periodic for
         conditions that its length decides (`values.quotients`); None if that is not known of an
         open one."""
-        found, joined = Edges(), dict[Stmt, str]()
+        found, joined = Edges(), set[Stmt]()
         for one in window.open:
             unknowns = self._values.unknowns
             asked = RoundCondition(one.condition, stmt, begin, one.bound, one.ranges, threads)
@@ -111,7 +111,7 @@ class Loops:
             elif self._is_case(one.stmt):
                 if self._slice.waits(one.stmt) or not self._slice.signals(one.stmt):
                     return None
-                joined[one.stmt] = format_expr(one.stmt.condition)
+                joined.add(one.stmt)
         self._joined |= joined
         return found
 
@@ -227,11 +227,16 @@ class Loops:
         return stmt in self._joined
 
     def joined_with(self, block: Block) -> Block:
-        """The first of some statements, a branch that goes both ways, and those behind it up to the
+        """The first of some statements, a branch that goes both ways, and those after it up to the
         last one on the same condition; nothing between decides, orders or accesses anything."""
-        asked, end = self._joined.get(block[0]), 0
+        first, end = block[0], 0
+        assert isinstance(first, If)
         for at, stmt in enumerate(block):
-            if asked is not None and self._joined.get(stmt) == asked:
+            if (
+                stmt in self._joined
+                and isinstance(stmt, If)
+                and same(stmt.condition, first.condition)
+            ):
                 end = at + 1
             elif self._slice(stmt) or isinstance(stmt, (Bind, Attr)):
                 break

@@ -20,7 +20,7 @@ from smemreuse.ir.kernel import (
     nested_blocks,
     walk_statements,
 )
-from smemreuse.ir.launch import AXES, launches, tag_of, thread_axes
+from smemreuse.ir.launch import thread_axes, thread_indices
 from smemreuse.semantics.pointers import Pointers
 from smemreuse.versions import Version, version_of
 from smemreuse.versions.thread_sync import ThreadSync
@@ -56,9 +56,8 @@ class ThreadSyncView:
             found = entries_of(stmt, pointers, rules)
             if found:
                 entries[stmt] = found
-        own = (one.var for one in launches(body) if tag_of(one) in AXES and one.var is not None)
         fenced = version.fence_pass.fences_to_come(body)
-        indices, everyone = frozenset(own), prod(thread_axes(body).values())
+        indices, everyone = thread_indices(body), prod(thread_axes(body).values())
         branches = BranchBarriers(body, paths, indices, everyone)
         followed = frozenset(followed_by_barriers(body, rules))
         return ThreadSyncView(

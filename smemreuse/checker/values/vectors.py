@@ -38,8 +38,6 @@ class Vectors:
         self.everyone = np.arange(count)
         self.interned = InternTable()
         self._known: dict[Key, tuple[Any, object]] = {}
-        self._warps: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._whole_warps: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._arrays: dict[tuple[str, bytes], np.ndarray] = {}
 
     def _once(self, key: Key, kept: object, compute: Callable[[], Any]) -> Any:
@@ -157,17 +155,15 @@ class Vectors:
 
     def warps(self, ids: np.ndarray) -> np.ndarray:
         """The warps that some threads are of."""
-        known = self._warps.get(id(ids))
-        if known is None:
-            known = self._warps[id(ids)] = (np.flatnonzero(np.bincount(ids // 32)), ids)
-        return known[0]
+        known: np.ndarray = self._once(
+            ("warps", id(ids)), ids, lambda: np.flatnonzero(np.bincount(ids // 32))
+        )
+        return known
 
     def full_warps(self, ids: np.ndarray) -> np.ndarray:
         """The warps all of whose threads are among `ids`."""
-        known = self._whole_warps.get(id(ids))
-        if known is None:
-            known = self._whole_warps[id(ids)] = (self._full_warps(ids), ids)
-        return known[0]
+        known: np.ndarray = self._once(("full", id(ids)), ids, lambda: self._full_warps(ids))
+        return known
 
     def common(self, one: np.ndarray, two: np.ndarray) -> np.ndarray:
         """The warps that are in both of two arrays."""
