@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -83,6 +84,34 @@ class ByteLayout:
         """Those bytes of `one` that lie in `two`, as indices in `two`."""
         shifted: ByteIndices = where[self.part_in(one, two, where)] + self.shift(one, two)
         return shifted
+
+
+@dataclass(frozen=True, eq=False)
+class ByteSet:
+    """Bytes of a buffer, of which is asked again and again whether they meet others: as bits of an
+    integer, computed once."""
+
+    where: ByteIndices
+
+    @cached_property
+    def _first(self) -> int:
+        return int(self.where[0])
+
+    @cached_property
+    def _last(self) -> int:
+        return int(self.where[-1])
+
+    @cached_property
+    def _bits(self) -> int:
+        is_in = np.zeros(self._last + 1, dtype=bool)
+        is_in[self.where] = True
+        return int.from_bytes(np.packbits(is_in, bitorder="little").tobytes(), "little")
+
+    def meets(self, other: ByteSet) -> bool:
+        """Whether a byte is in both; neither is empty."""
+        if self._first > other._last or other._first > self._last:
+            return False
+        return self._bits & other._bits != 0
 
 
 def _between(where: ByteIndices, begin: int, end: int) -> slice:

@@ -292,19 +292,15 @@ class Accesses:
         """Rule 5: whoever touches bytes of an asynchronous access knows that it is over. What some
         of the threads know is asked of those that touch its bytes."""
         known = self._state.order.known_to_any(mine.warps)
-        in_flight = [
-            (bit, replace(other, certain=False) if self._may_hear(mine, bit) else other)
+        met = [
+            (bit, replace(other, certain=False) if self._may_hear(mine, bit) else other, both[1])
             for bit, other in in_flight
+            if (both := meeting(other.where, theirs)) is not None
         ]
-        flying = (
-            other
-            for bit, other in in_flight
-            if not bit & known and meeting(other.where, theirs) is not None
-        )
+        flying = (other for bit, other, _ in met if not bit & known)
         self._findings.unordered(Rule.IN_FLIGHT, mine, partner, _best_first(mine, flying))
-        for bit, other in in_flight:
-            met = meeting(other.where, theirs) if bit & known else None
-            late = self._late(mine, met[1], bit) if met is not None else None
+        for bit, other, at in met:
+            late = self._late(mine, at, bit) if bit & known else None
             if late is not None:
                 self._findings.unordered(Rule.IN_FLIGHT, late, partner, iter((other,)))
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
-from smemreuse.checker.layout import ByteIndices, ByteLayout, meeting
+from smemreuse.checker.layout import ByteIndices, ByteLayout, ByteSet, meeting
 from smemreuse.checker.machine.order import Order
 from smemreuse.checker.traced import ANYONE, AccessKey, TracedAccess
 from smemreuse.ir.kernel import Buffer
@@ -45,37 +44,26 @@ class Recent:
     """
 
     traced: TracedAccess
+    touched: ByteSet
     epochs: np.ndarray
     bits: int = 0
-
-    @cached_property
-    def first(self) -> int:
-        """The first of its bytes."""
-        return int(self.traced.where[0])
-
-    @cached_property
-    def last(self) -> int:
-        """The last of its bytes."""
-        return int(self.traced.where[-1])
 
     def again(self, later: Recent) -> Recent:
         """The same access made again, later: what happens after the later one happens after
         both."""
         bits = self.bits | later.bits if self.bits and later.bits else 0
-        return Recent(later.traced, np.maximum(self.epochs, later.epochs), bits)
+        return Recent(later.traced, self.touched, np.maximum(self.epochs, later.epochs), bits)
 
-    def conflict(
-        self, traced: TracedAccess, theirs: ByteIndices, order: Order
-    ) -> TracedAccess | None:
+    def conflict(self, traced: TracedAccess, theirs: ByteSet, order: Order) -> TracedAccess | None:
         """This access, if it conflicts with a later one: another thread, a common byte, no order.
 
         `theirs` are the bytes of the later access, as indices in this one's buffer. The conflict is
         certain only if the threads that touched the byte are known.
         """
         mine = self.traced
-        if not (traced.is_write or mine.is_write) or self.is_over(order, traced.warps):
+        if not (traced.is_write or mine.is_write) or not self.touched.meets(theirs):
             return None
-        common = meeting(mine.where, theirs)
+        common = None if self.is_over(order, traced.warps) else meeting(mine.where, theirs.where)
         if common is None:
             return None
         unordered = self._unordered(order.inserted, traced)
@@ -194,15 +182,14 @@ class Seen:
         """What an access is not ordered after, of other threads and to the same bytes."""
         if not len(theirs) or self.is_before(traced, order):
             return
-        begin, last = int(theirs[0]), int(theirs[-1])
+        touched = ByteSet(theirs)
         entries, epochs = self._stacked()
         is_open = (epochs >= order.surely_past(traced.warps)).any(axis=1)
         for at in np.flatnonzero(is_open).tolist():
             entry = entries[at]
-            if entry.first <= last and entry.last >= begin:
-                found = entry.conflict(traced, theirs, order)
-                if found is not None:
-                    yield found
+            found = entry.conflict(traced, touched, order)
+            if found is not None:
+                yield found
 
     def _stacked(self) -> tuple[list[Recent], np.ndarray]:
         """The accesses, and the epochs of each, a row for each access."""
@@ -260,7 +247,7 @@ def _united(entries: list[Recent]) -> Recent:
     if all(entry.bits for entry in entries):
         for entry in entries:
             bits |= entry.bits
-    return Recent(made, epochs, bits)
+    return Recent(made, ByteSet(where), epochs, bits)
 
 
 class History:
@@ -303,7 +290,7 @@ class History:
             part = self.layout.part_in(traced.buffer, partner, traced.where)
             if part.start < part.stop:
                 common = traced.part(part)
-                entry = Recent(common, epochs, bits)
+                entry = Recent(common, ByteSet(common.where), epochs, bits)
                 self.seen[traced.buffer, partner].note(key, entry, order)
 
     def is_before(self, traced: TracedAccess, partner: Buffer, order: Order) -> bool:

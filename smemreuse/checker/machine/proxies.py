@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.layout import ByteIndices, ByteLayout, meeting
+from smemreuse.checker.layout import ByteLayout, ByteSet
 from smemreuse.checker.machine.order import Order
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.kernel import Buffer
@@ -100,7 +100,7 @@ class Fences:
 class AccessedBytes:
     """Bytes of a buffer, and the latest epoch of each warp in which they were accessed."""
 
-    where: ByteIndices
+    touched: ByteSet
     epochs: np.ndarray
     latest: TracedAccess
 
@@ -112,6 +112,7 @@ class GenericAccesses:
         self._layout = layout
         self._warps = warps
         self._places: dict[Buffer, dict[int, AccessedBytes]] = {}
+        self._stacks: dict[Buffer, tuple[list[AccessedBytes], np.ndarray]] = {}
         self.latest = np.zeros(warps, dtype=np.int64)
         """The epoch of each warp's last one."""
 
@@ -136,33 +137,45 @@ class GenericAccesses:
             latest = np.zeros(self._warps, dtype=np.int64)
             latest[traced.warps] = order.epochs[traced.warps]
             self.latest[traced.warps] = order.epochs[traced.warps]
-            self._note(traced.buffer, AccessedBytes(traced.where, latest, traced))
+            self._note(traced.buffer, AccessedBytes(ByteSet(traced.where), latest, traced))
 
     def _note(self, buffer: Buffer, new: AccessedBytes) -> None:
         places = self._places.setdefault(buffer, {})
-        known = places.get(id(new.where))
+        self._stacks.pop(buffer, None)
+        known = places.get(id(new.touched.where))
         if known is None and len(places) >= MAX_PLACES:
             known = _all_of(self._layout.sizes[buffer], places.values())
             places.clear()
-        where = new.where if known is None else known.where
+        touched = new.touched if known is None else known.touched
         epochs = new.epochs if known is None else np.maximum(known.epochs, new.epochs)
-        places[id(where)] = AccessedBytes(where, epochs, new.latest)
+        places[id(touched.where)] = AccessedBytes(touched, epochs, new.latest)
 
     def before(
         self, traced: TracedAccess, partner: Buffer, reached: np.ndarray
     ) -> Iterator[AccessedBytes]:
         """Accesses of `partner` to these bytes that no fence reaches."""
         theirs = self._layout.in_other(traced.buffer, partner, traced.where)
-        for place in self._places.get(partner, {}).values():
-            if ((place.epochs >= reached) & (place.epochs > 0)).any():
-                if meeting(place.where, theirs) is not None:
-                    yield place
+        if not len(theirs) or partner not in self._places:
+            return
+        touched = ByteSet(theirs)
+        places, epochs = self._stacked(partner)
+        is_late = ((epochs >= reached) & (epochs > 0)).any(axis=1)
+        for at in np.flatnonzero(is_late).tolist():
+            if places[at].touched.meets(touched):
+                yield places[at]
+
+    def _stacked(self, buffer: Buffer) -> tuple[list[AccessedBytes], np.ndarray]:
+        """What was accessed of a buffer, and the epochs of each place, a row for each."""
+        if buffer not in self._stacks:
+            places = list(self._places[buffer].values())
+            self._stacks[buffer] = places, np.array([place.epochs for place in places])
+        return self._stacks[buffer]
 
 
 def _all_of(size: int, places: Iterable[AccessedBytes]) -> AccessedBytes:
     places = list(places)
     latest = np.max([place.epochs for place in places], axis=0)
-    return AccessedBytes(np.arange(size), latest, places[-1].latest)
+    return AccessedBytes(ByteSet(np.arange(size)), latest, places[-1].latest)
 
 
 class Proxies:
