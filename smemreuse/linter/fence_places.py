@@ -1,12 +1,13 @@
-"""Between what a missing proxy fence belongs: the wait and the barrier that the text shows."""
+"""Between what a missing proxy fence belongs: the waits and the barrier that the text shows."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from smemreuse.ir.kernel import Attr, Block, For, Stmt, While
+from smemreuse.ir.kernel import For, Stmt, While
 from smemreuse.ir.tree import StatementTree
+from smemreuse.linter.phase_handovers import PhaseHandover, phase_handover, straight_line
 from smemreuse.linter.words import engine_of
 from smemreuse.results.hazards import Site
 from smemreuse.semantics.effects import Engine
@@ -19,21 +20,26 @@ class FencePlace:
 
     `wait` is the last wait for copies before the later access, where the earlier one is a copy, and
     `barrier` the last barrier of the block after that. `follows` tells that the compiler inserts a
-    barrier directly after the wait.
+    barrier directly after the wait. `handover` is the phase of an mbarrier, where no such barrier
+    comes between.
     """
 
     wait: Site | None = None
     barrier: Site | None = None
     follows: bool = False
+    handover: PhaseHandover | None = None
 
 
 def fence_place(
     tree: StatementTree, followed: Collection[Stmt], earlier: Stmt, later: Stmt
 ) -> FencePlace:
     """The place for a fence between two statements, `followed` are those that barriers follow."""
-    passed = [*_passed(tree, earlier, later)]
+    passed, handover = [*_passed(tree, earlier, later)], None
+    if not any(map(is_block_barrier, passed)):
+        handover = phase_handover(tree, earlier, later)
     wait = None
     if engine_of(earlier) is Engine.CP_ASYNC:
+        passed = passed if handover is None else [*handover.between]
         wait = next(filter(_waits_for_copies, reversed(passed)), None)
     after = passed[passed.index(wait) + 1 :] if wait is not None else passed
     barrier = next(filter(is_block_barrier, reversed(after)), None)
@@ -41,6 +47,7 @@ def fence_place(
         None if wait is None else Site.of(wait),
         None if barrier is None else Site.of(barrier),
         wait is not None and any(spot.stmt in followed for spot in tree.path(wait)),
+        handover,
     )
 
 
@@ -51,23 +58,15 @@ def _passed(tree: StatementTree, earlier: Stmt, later: Stmt) -> Iterator[Stmt]:
         return
     mine, theirs = spots
     if mine.index < theirs.index:
-        yield from _straight(theirs.block[mine.index + 1 : theirs.index])
+        yield from straight_line(theirs.block[mine.index + 1 : theirs.index])
     elif isinstance(theirs.scope, (For, While)):  # the later one comes in the next round
-        yield from _straight(mine.block[mine.index + 1 :])
-        yield from _straight(theirs.block[: theirs.index])
+        yield from straight_line(mine.block[mine.index + 1 :])
+        yield from straight_line(theirs.block[: theirs.index])
     else:
         return
     inner = tree.path(later)
     for spot in inner[inner.index(theirs) + 1 :]:
-        yield from _straight(spot.block[: spot.index])
-
-
-def _straight(block: Block) -> Iterator[Stmt]:
-    """Statements without those of branches and loops."""
-    for stmt in block:
-        yield stmt
-        if isinstance(stmt, Attr):
-            yield from _straight(stmt.body)
+        yield from straight_line(spot.block[: spot.index])
 
 
 def _waits_for_copies(stmt: Stmt) -> bool:

@@ -18,6 +18,8 @@ WAITS = {
     Engine.TCGEN05: "wait for the mbarrier that the multiplications arrive at",
 }
 
+PROXY_FENCE = "issue a proxy fence (fence.proxy.async)"
+
 
 def _at(site: Site) -> str:
     source = place_words(None, site.source)
@@ -58,16 +60,36 @@ def wait_at_the_end(engine: Engine, name: str, site: Site) -> Mend:
 def fence(one: Site, two: Site, ids: np.ndarray, place: FencePlace, *, own: bool) -> Mend:
     """Two proxies. `own`: those who access it last are among the `ids` that did first."""
     is_copied = one.stmt is not None and words.engine_of(one.stmt) is Engine.CP_ASYNC
+    who, handover = words.threads(ids), place.handover
+    if handover is not None and handover.with_copies and is_copied:
+        # A fence of theirs would come before the copies are done, and the arrival with them.
+        sentence = (
+            f"let {who} wait for the copies of {_at(one)}, {PROXY_FENCE} and only then arrive at "
+            f"{handover.mbarrier}, for which {_at(handover.wait)} waits; {_at(handover.arrival)} "
+            "arrives with the copies."
+        )
+        return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
     waited = "" if place.wait is None else f" at {_at(place.wait)}"
     done = f"after they have waited{waited} for the copies of" if is_copied else "after"
-    before = f"before the barrier or mbarrier for which {_at(two)} waits"
+    sentence = f"let {who} {PROXY_FENCE} {done} {_at(one)}, {_before(two, place, own=own)}."
+    return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
+
+
+def _before(two: Site, place: FencePlace, *, own: bool) -> str:
+    """Before what a fence has to come so that the access `two` is after it."""
+    handover = place.handover
     if place.barrier is not None:
-        before = f"before the barrier at {_at(place.barrier)}"
-    elif place.follows and own:
+        return f"before the barrier at {_at(place.barrier)}"
+    if handover is not None and not handover.with_copies:
+        when = " in the next iteration" if handover.in_next_round else ""
+        return (
+            f"before they arrive{when} at {handover.mbarrier} ({_at(handover.arrival)}), for which "
+            f"{_at(handover.wait)} waits"
+        )
+    if place.follows and own:
         # Directly after the wait, so that no fence comes between: then the reader's own will do.
-        before = f"where the compiler will insert a barrier, and before {_at(two)}"
-    who = f"let {words.threads(ids)} issue a proxy fence (fence.proxy.async)"
-    return Mend(Remedy.FENCE, f"{who} {done} {_at(one)}, {before}.", one, two, _span(ids))
+        return f"where the compiler will insert a barrier, and before {_at(two)}"
+    return f"before the barrier or mbarrier that orders {_at(two)} after it"
 
 
 def fence_initialization(one: Site, two: Site, ids: np.ndarray) -> Mend:

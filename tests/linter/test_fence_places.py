@@ -18,6 +18,8 @@ from tests.conftest import ROOT
 FIXTURES = ROOT / "fixtures" / "lint"
 STORED = (FIXTURES / "stored_without_fence.tir").read_text()
 COPIED = (FIXTURES / "copied_without_fence.tir").read_text()
+REFILLED = (FIXTURES / "refilled_without_fence.tir").read_text()
+RELEASE = "                T.ptx_arrive_barrier(mbarrier_1[1])\n"
 SYNC = 'T.tvm_storage_sync("shared.dyn")'
 
 
@@ -30,7 +32,8 @@ def fix_of(text: str) -> str:
 
 
 def copied(text: str, *, own: bool = True) -> tuple[FencePlace, str]:
-    """The place between the copies of line 24 and the product, and how it is told."""
+    """The place between the copies of line 24 and the product, and the sentence that names it.
+    `own` says whether the threads that copy are those that multiply."""
     (kernel,) = parse_dump(text).kernels
     by_line = {stmt.line: stmt for stmt in walk_statements(kernel.body)}
     followed = [*followed_by_barriers(kernel.body, version_of(kernel).thread_sync)]
@@ -46,7 +49,9 @@ def test_a_barrier_that_the_kernel_has_is_named() -> None:
 
 def test_a_barrier_of_some_threads_is_not_taken_for_it() -> None:
     told = fix_of(STORED.replace(SYNC, 'T.tvm_storage_sync("shared.dyn", 1, 128)'))
-    assert told.endswith(" after line 20, before the barrier or mbarrier for which line 23 waits.")
+    assert told.endswith(
+        " after line 20, before the barrier or mbarrier that orders line 23 after it."
+    )
 
 
 def test_the_wait_for_copies_is_named_and_the_barrier_after_it() -> None:
@@ -70,5 +75,65 @@ def test_a_barrier_that_the_compiler_inserts_after_the_wait_is_told() -> None:
         "before line 30."
     )
     assert copied(text, own=False)[1].endswith(
-        " before the barrier or mbarrier for which line 30 waits."
+        " before the barrier or mbarrier that orders line 30 after it."
+    )
+
+
+def test_the_arrival_and_the_wait_of_another_arm_are_named() -> None:
+    assert fix_of(REFILLED).endswith(
+        " after line 35, before they arrive at mbarrier_1[1] (line 36), for which line 27 waits."
+    )
+
+
+def test_an_arrival_of_the_next_iteration_is_named_as_such() -> None:
+    wait = "                T.mbarrier_wait_parity(mbarrier_1[0], k % 2)\n"
+    released = f"                if k > 0:\n    {RELEASE}"
+    text = REFILLED.replace(RELEASE, "").replace(wait, RELEASE + wait)
+    assert "in the next iteration at mbarrier_1[1] (line 33), for" in handed_over(text)
+    text = REFILLED.replace(RELEASE, "").replace(wait, released + wait)
+    assert handed_over(text).endswith(
+        "before the barrier or mbarrier that orders line 30 after it."
+    )
+
+
+def test_an_arrival_that_may_be_at_another_mbarrier_is_not_taken_for_it() -> None:
+    other = RELEASE.replace("mbarrier_1[1]", "mbarrier_1[k + 1]")
+    text = REFILLED.replace(RELEASE, other + RELEASE)
+    assert handed_over(text).endswith(
+        "before the barrier or mbarrier that orders line 30 after it."
+    )
+
+
+def test_an_arrival_at_an_mbarrier_that_is_surely_another_is_passed_over() -> None:
+    other = RELEASE.replace("mbarrier_1[1]", "mbarrier_1[k % 2 + 2]")
+    text = REFILLED.replace(RELEASE, other + RELEASE)
+    assert "before they arrive at mbarrier_1[1] (line 37), for" in handed_over(text)
+
+
+def handed_over(text: str) -> str:
+    """How the fence is described that the readers lack before their tile is loaded again."""
+    (kernel,) = parse_dump(text).kernels
+    stmts = [*walk_statements(kernel.body)]
+    (one,) = (stmt for stmt in stmts if "sum_1[0] + As_1" in str(Site.of(stmt)))
+    (two,) = (stmt for stmt in stmts if str(Site.of(stmt)).startswith("`tma_load"))
+    place = fence_place(StatementTree(kernel.body), (), one, two)
+    ids = np.arange(128)
+    return mends.fence(Site.of(one), Site.of(two), ids + 32, place, own=False).sentence
+
+
+def test_an_arrival_that_comes_with_the_copies_is_to_come_after_them() -> None:
+    """A fence before it would come before the copies are done."""
+    text = (FIXTURES / "written_and_handed_over_with_copies.tir").read_text()
+    from_there = 'T.tvm_access_ptr(T.type_annotation("float32"), X, tx, 1, 1)'
+    to_here = 'T.tvm_access_ptr(T.type_annotation("float32"), As.data, tx, 1, 2)'
+    copy = f"T.ptx_cp_async({to_here}, {from_there}, 1)"
+    (kernel,) = parse_dump(text.replace("As_1[tx] = X_1[tx]", copy)).kernels
+    by_line = {stmt.line: stmt for stmt in walk_statements(kernel.body)}
+    one, two = by_line[25], by_line[29]
+    place = fence_place(StatementTree(kernel.body), (), one, two)
+    mend = mends.fence(Site.of(one), Site.of(two), np.arange(128), place, own=False)
+    assert mend.sentence == (
+        "let threads 0-127 wait for the copies of line 25, issue a proxy fence "
+        "(fence.proxy.async) and only then arrive at mbarrier_1[0], for which line 28 waits; "
+        "line 26 arrives with the copies."
     )
