@@ -20,7 +20,7 @@ from smemreuse.ir.kernel import Kernel
 from smemreuse.results.ranking import KernelEstimate
 from smemreuse.targets.architectures import Architecture, architecture, threads_of
 from smemreuse.targets.cards import Card
-from smemreuse.targets.registers import registers_of
+from smemreuse.targets.residents import l1_left, residents_with
 
 SAMPLED_BLOCKS = 48
 WAVE_BLOCKS = 1024
@@ -55,10 +55,9 @@ def estimate(
     """
     arch = architecture(card.arch)
     threads = threads_of(kernel) or 128
-    found = registers_of(kernel, compiled=registers, threads=threads)
-    assert found is not None, "the number of threads is known"
-    given = found.count
-    resident = max(1, arch.resident_blocks(shared_bytes, threads, given))
+    found = residents_with(kernel, shared_bytes, arch, threads=threads, compiled=registers)
+    assert found.registers is not None, "the number of threads is known"
+    given, resident = found.registers.count, max(1, found.blocks)
     grid = grid or Grid.of(kernel.body)
     wave = grid.wave(card.sms * resident)
     chosen = wave[:: -(-len(wave) // WAVE_BLOCKS)]
@@ -67,8 +66,7 @@ def estimate(
     fresh = {node: _rescaled(share, scale) for node, share in fresh.items()}
     work = Walk(kernel, card, grid, grid.sample(SAMPLED_BLOCKS), fresh).work
     spilled = spilled_registers(kernel, threads)
-    left = arch.l1_left(shared_bytes, threads, given)
-    work.spill(spilled, threads, card, left // resident)
+    work.spill(spilled, threads, card, l1_left(found, arch) // resident)
     return _timed(kernel, card, arch, grid, work, resident, shared_bytes, given, spilled, tensors)
 
 

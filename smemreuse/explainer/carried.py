@@ -21,8 +21,9 @@ from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import LiveRange
 from smemreuse.results.verdict import Judged, Verdict
-from smemreuse.targets.architectures import architecture_for, threads_of
+from smemreuse.targets.architectures import architecture_for
 from smemreuse.targets.blocks import block_memory
+from smemreuse.targets.residents import blocks_of
 
 
 def carried(kernel: Kernel, plan: Plan, verdict: Verdict) -> CarriedPlan:
@@ -62,7 +63,7 @@ def _taken(kernel: Kernel, plan: Plan) -> Taken:
     arch, _ = architecture_for(kernel, None)
     memory = block_memory(kernel, [plan])
     text = None if plan.arena_expr is None else format_expr(plan.arena_expr)
-    blocks = memory.blocks(arch, threads_of(kernel))
+    blocks = blocks_of(kernel, [plan], arch, by_registers=False)
     return Taken(plan.arena_bytes, text, blocks, memory.fits(arch))
 
 

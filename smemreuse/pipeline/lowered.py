@@ -19,6 +19,7 @@ from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import Architecture, target_architecture, threads_of
 from smemreuse.targets.blocks import block_memory
 from smemreuse.targets.registers import registers_of
+from smemreuse.targets.residents import blocks_of
 from smemreuse.versions.merges import Merge
 
 
@@ -92,11 +93,12 @@ class LoweredKernel:
         """The shared memory of a block on `arch`, by default the one of the kernel's target."""
         arch = arch or target_architecture(self.kernel)
         threads = threads_of(self.kernel)
-        scopes = [applied.plan.scope for applied in self.plans]
-        before = block_memory(self.kernel, map(self.stock_plan, scopes))
-        after = block_memory(self.kernel, [applied.plan for applied in self.plans])
+        scopes = [one.plan.scope for one in self.plans]
+        stock = [*map(self.stock_plan, scopes)]
+        applied = [one.plan for one in self.plans]
+        before, after = block_memory(self.kernel, stock), block_memory(self.kernel, applied)
         expected = registers_of(self.kernel)
-        registers = self.registers or (expected.count if expected else None)
+        compiled = self.registers is not None
         return KernelFootprint(
             name=self.kernel.name,
             arch=arch.name if arch else None,
@@ -105,11 +107,19 @@ class LoweredKernel:
             bytes_before=before.total,
             bytes_after=after.total,
             static_bytes=after.static,
-            blocks_before=before.blocks(arch, threads, self.registers) if arch else None,
-            blocks_after=after.blocks(arch, threads, self.registers) if arch else None,
+            blocks_before=self._blocks(stock, arch, by_registers=compiled),
+            blocks_after=self._blocks(applied, arch, by_registers=compiled),
             limit=arch.per_block if arch else None,
             fits=after.fits(arch) if arch else None,
             expected_registers=expected.count if expected else None,
-            resident_before=before.blocks(arch, threads, registers) if arch else None,
-            resident_after=after.blocks(arch, threads, registers) if arch else None,
+            resident_before=self._blocks(stock, arch),
+            resident_after=self._blocks(applied, arch),
         )
+
+    def _blocks(
+        self, plans: list[Plan], arch: Architecture | None, *, by_registers: bool = True
+    ) -> int | None:
+        if arch is None:
+            return None
+        compiled = self.registers
+        return blocks_of(self.kernel, plans, arch, compiled=compiled, by_registers=by_registers)

@@ -23,7 +23,7 @@ from smemreuse.results.provenance import Occupancy
 from smemreuse.results.residents import Residents
 from smemreuse.targets.architectures import WARP, Architecture, architecture_for, threads_of
 from smemreuse.targets.blocks import block_memory
-from smemreuse.targets.residents import residents_of
+from smemreuse.targets.residents import l1_left, residents_of
 
 
 def resident_blocks(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Residents | None:
@@ -51,7 +51,7 @@ class SmStanding:
     @classmethod
     def by(cls, found: Residents, arch: Architecture) -> SmStanding:
         """The standing that resident blocks are."""
-        return cls(found.blocks, arch.l1_left(*_asked(found)) if found.blocks else 0)
+        return cls(found.blocks, l1_left(found, arch))
 
 
 def _asked(found: Residents) -> tuple[int, int, int | None, int]:

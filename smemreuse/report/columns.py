@@ -82,13 +82,13 @@ def by_registers(resident: int, by_memory: int, words: str) -> str:
     """The legend of `blocks_text` by an example of the table in which registers stop some; `words`
     are on the registers."""
     return (
-        f"{BLOCKS}: resident at once; in `{resident} of {by_memory}` shared memory and threads "
-        f"allow {by_memory}, but the registers of that kernel {resident} ({words})."
+        f"{BLOCKS}: resident at once; in `{resident} of {by_memory}` shared memory, threads and "
+        f"barriers allow {by_memory}, but the registers of that kernel {resident} ({words})."
     )
 
 
 def registers_stop(resident: int | None, by_memory: int | None) -> bool:
-    """Whether registers stop blocks that shared memory and threads allow."""
+    """Whether registers stop blocks that shared memory, threads and barriers allow."""
     return resident is not None and resident != by_memory
 
 

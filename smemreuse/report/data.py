@@ -146,8 +146,9 @@ def compare_entry(
     """One kernel of `smemreuse.compare/1`: the same buffers under several policies.
 
     `hoped` is a plan smaller than that of policy `dataflow`, neither proved nor refuted.
-    `blocks_per_sm` are by shared memory and threads alone; `residents` tell of registers, too. They
-    and the limit of a block are for `arch`, by default what the kernel says that it is for.
+    `blocks_per_sm` are by shared memory, threads and barriers alone; `residents` count registers,
+    too. They and the limit of a block are for `arch`, by default what the kernel says that it is
+    for.
     """
     some_plan, _ = judged[0]
     arch, assumed = architecture_for(subject.kernel, arch)

@@ -20,10 +20,10 @@ LEGEND = "bytes on the rows add up to the difference"
 BLOCKS = (
     "blocks on a row: resident blocks that the new kernel has more (+) or fewer (-) than it would "
     "have without the bytes of that row alone. Rows of blocks do not add up. Blocks are by shared "
-    "memory and threads, without registers"
+    "memory, threads and barriers, without registers"
 )
 """What the blocks of `heading` and of causes are; said where a cause has any."""
-BLOCKS_ONLY = "blocks per SM: by shared memory and threads, without registers"
+BLOCKS_ONLY = "blocks per SM: by shared memory, threads and barriers, without registers"
 
 STRANGERS = (
     "these may be two different kernels, as they have no buffer name in common; of such two the "
@@ -203,6 +203,6 @@ def side_data(layout: NamedLayout) -> Data:
 
 
 def _residents(layout: NamedLayout) -> Data | None:
-    """Blocks by shared memory and threads alone; None where they are not known."""
+    """Blocks by shared memory, threads and barriers alone; None where they are not known."""
     found = layout.residents
     return None if found is None else picked(found, "arch assumed blocks block_bytes")

@@ -43,8 +43,9 @@ def overview_entry(
     """One kernel and scope: its program order, its buffers, plans by name, and every pair.
 
     Positions count the entries of policy inner's linear sequence, for every plan; sizes, offsets
-    and arenas are bytes; `blocks` are resident on one SM as far as shared memory and threads go,
-    `resident` as far as registers go, too: `compiled` of each thread where ptxas gave them.
+    and arenas are bytes; `blocks` are resident on one SM as far as shared memory, threads and
+    barriers go, `resident` as far as registers go, too: `compiled` of each thread where ptxas gave
+    them.
     `source` is the dump's text, empty for a kernel that has none; `before` names the plan that
     there would be without us, where it is one of `policies`.
     `left` are the bytes to the limit of a block, `one_more` is what one more block needs.

@@ -9,16 +9,16 @@ from smemreuse.ir.kernel import Kernel
 from smemreuse.results.plan import Plan
 from smemreuse.results.residents import BLOCKS, SHARED_MEMORY, Registers, Residents
 from smemreuse.results.serialized import picked
-from smemreuse.targets.architectures import Architecture, threads_of
+from smemreuse.targets.architectures import Architecture
 from smemreuse.targets.blocks import block_memory
-from smemreuse.targets.residents import residents_of
+from smemreuse.targets.residents import blocks_of, residents_of
 
 
 @dataclass(frozen=True)
 class PlanBlocks:
     """Blocks of a kernel under one plan.
 
-    `by_memory` are those that an SM holds by its shared memory and threads, 0 if one is too large;
+    `by_memory` are those that an SM holds by all but its registers, 0 if one is too large;
     `fits` tells whether one has room. `residents` reckon with registers, too. None is not known.
     """
 
@@ -31,12 +31,9 @@ class PlanBlocks:
         cls, kernel: Kernel, plan: Plan, arch: Architecture, *, compiled: int | None = None
     ) -> PlanBlocks:
         """`compiled` are the registers of each thread where ptxas gave them."""
-        memory = block_memory(kernel, [plan])
+        by_memory = blocks_of(kernel, [plan], arch, by_registers=False)
         residents = residents_of(kernel, [plan], arch, compiled=compiled)
-        by_memory = (
-            memory.blocks(arch, threads_of(kernel)) if residents is None else residents.by_memory
-        )
-        return cls(by_memory, memory.fits(arch), residents)
+        return cls(by_memory, block_memory(kernel, [plan]).fits(arch), residents)
 
     @property
     def resident(self) -> int | None:

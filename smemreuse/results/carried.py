@@ -30,8 +30,8 @@ class Taken:
     """The shared memory that a layout takes, and the occupancy that follows.
 
     `bytes` is the constant part; `text` is the whole size where it is symbolic, else None. `blocks`
-    are those that one SM holds by its shared memory and threads, and `fits` says whether it holds
-    any; both are None where that is not known.
+    are those that one SM holds by its shared memory, threads and barriers, and `fits` says whether
+    it holds any; both are None where that is not known.
     """
 
     bytes: int

@@ -13,12 +13,12 @@ class KernelFootprint:
     does; both hold everything of a block, among it `static_bytes`, of buffers and barriers that
     are allocated statically, and what pads those up to the dynamic array. `limit` is the most that
     a block may have on `arch`, opting in, and `fits` whether one merged by smemreuse has room.
-    Blocks per SM are as many as shared memory, threads and `registers` of each thread, by ptxas,
-    allow; 0 does not launch. Where the kernel has not been compiled they go by shared memory and
-    threads alone, and `expected_registers` may allow fewer: `resident_before` and `resident_after`
-    reckon with those then. The compiler's own merge is taken to need as many. What is None is not
-    known: bytes of a symbolic size, blocks of a symbolic number of `threads`, anything of an
-    architecture that the kernel's target does not name.
+    Blocks per SM are as many as shared memory, threads, named barriers and `registers` of each
+    thread, by ptxas, allow; 0 does not launch. Where the kernel has not been compiled they go by
+    all but the registers, and `expected_registers` may allow fewer: `resident_before` and
+    `resident_after` reckon with those then. The compiler's own merge is taken to need as many. What
+    is None is not known: bytes of a symbolic size, blocks of a symbolic number of `threads`,
+    anything of an architecture that the kernel's target does not name.
     """
 
     name: str

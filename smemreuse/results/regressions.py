@@ -140,7 +140,7 @@ def _weaker(now: BaselineEntry, before: BaselineEntry) -> Iterator[Regression]:
             yield Regression(FindingKind.ASSUMED, "; ".join(more))
     blocks = (before.blocks, now.blocks) if before.arch == now.arch else (None, None)
     if blocks[0] is not None and blocks[1] is not None and blocks[1] < blocks[0]:
-        fewer = f"{blocks[0]} -> {blocks[1]} blocks per SM by shared memory and threads"
+        fewer = f"{blocks[0]} -> {blocks[1]} blocks per SM by shared memory, threads and barriers"
         yield Regression(FindingKind.FEWER, fewer)
 
 

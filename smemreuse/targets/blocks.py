@@ -52,21 +52,14 @@ class BlockMemory:
     ) -> int | None:
         """Resident blocks of so many threads; 0 where one does not launch, None if not known.
 
-        As far as shared memory and threads go where the `registers` of a thread are not known.
+        As far as all but registers go where those of a thread are not known. Of a kernel
+        `targets.residents` says how many, which knows its registers and barriers.
         """
         if self.fits(arch) is False:
             return 0
         if self.total is None or threads is None:
             return None
         return arch.resident_blocks(self.total, threads, registers, barriers)
-
-    def l1_left(
-        self, arch: Architecture, threads: int | None, registers: int | None = None
-    ) -> int | None:
-        """Bytes that remain for L1; None where `blocks` is not known, or 0."""
-        if self.total is None or threads is None or not self.blocks(arch, threads, registers):
-            return None
-        return arch.l1_left(self.total, threads, registers)
 
     def growth(self, scope: str, most: int) -> int:
         """Bytes by which what lies in `scope` may grow in blocks of at most `most` bytes.

@@ -16,6 +16,7 @@ from smemreuse.results.residents import (
     Residents,
 )
 from smemreuse.targets.architectures import (
+    WARP,
     Architecture,
     architecture_for,
     most_by_registers,
@@ -43,7 +44,7 @@ def residents_of(
     kernel's target, `compiled` the registers of a thread and `barriers` those of a block as ptxas
     gave them, where it did; by default barriers are those that the kernel itself names.
     `threads` of a block are by default those of the kernel's launch. Without `by_registers` it is
-    how many shared memory and threads alone allow.
+    how many shared memory, threads and barriers alone allow.
     """
     on, assumed = architecture_for(kernel, arch)
     threads = threads or threads_of(kernel)
@@ -53,6 +54,41 @@ def residents_of(
     registers = registers_of(kernel, compiled=compiled, threads=threads) if by_registers else None
     held = barriers_of(kernel) if barriers is None else barriers
     return _residents(on, assumed, memory, memory.total, threads, registers, held)
+
+
+def blocks_of(
+    kernel: Kernel,
+    plans: Iterable[Plan],
+    arch: Architecture | None = None,
+    *,
+    compiled: int | None = None,
+    by_registers: bool = True,
+) -> int | None:
+    """As many blocks as `residents_of` says; 0 also where a block has no room, whatever else is not
+    known of it."""
+    plans = tuple(plans)
+    found = residents_of(kernel, plans, arch, compiled=compiled, by_registers=by_registers)
+    if found is not None:
+        return found.blocks
+    on, _ = architecture_for(kernel, arch)
+    return 0 if block_memory(kernel, plans).fits(on) is False else None
+
+
+def residents_with(
+    kernel: Kernel, block_bytes: int, arch: Architecture, *, threads: int, compiled: int | None
+) -> Residents:
+    """As `residents_of`, for blocks that take so many bytes of shared memory."""
+    memory = BlockMemory(0, block_bytes, 1)
+    registers = registers_of(kernel, compiled=compiled, threads=threads)
+    return _residents(arch, False, memory, block_bytes, threads, registers, barriers_of(kernel))
+
+
+def l1_left(found: Residents, arch: Architecture) -> int:
+    """Bytes of the unified cache that blocks leave for L1; 0 where none launches."""
+    if not found.blocks:
+        return 0
+    registers = found.registers.count if found.registers else None
+    return arch.l1_left(found.block_bytes, found.threads or WARP, registers, found.barriers)
 
 
 def _residents(

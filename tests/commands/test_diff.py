@@ -60,7 +60,7 @@ def test_nothing_to_tell() -> None:
         "blocks\n"
         "batched_gemm_kernel (shared.dyn): 32,768 to 32,768 bytes, as many as before; 4 blocks per "
         "SM of sm_80 as before\n"
-        "blocks per SM: by shared memory and threads, without registers\n"
+        "blocks per SM: by shared memory, threads and barriers, without registers\n"
         "next: nothing to do: no kernel takes more bytes or lost a block\n"
     )
 

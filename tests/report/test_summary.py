@@ -220,10 +220,11 @@ def test_blocks_that_registers_stop_are_told_by_an_example() -> None:
         result("outer", 1024), result("dataflow", 1024, blocks=9, resident=4, registers=few)
     )
     legend = [line.plain for line in kernels_legend(out(80), [stopped])]
-    told = (
-        "blocks per SM: resident at once; in `4 of 9` shared memory and threads allow 9, but the "
+    told = "blocks per SM: resident at once; in `4 of 9` shared memory, threads and barriers "
+    assert (
+        f"{told}allow 9, but the registers of that kernel 4 (64 a thread, estimated before ptxas)."
+        in legend
     )
-    assert f"{told}registers of that kernel 4 (64 a thread, estimated before ptxas)." in legend
     assert not any("blocks per SM" in line.plain for line in kernels_legend(out(80), [FINE]))
 
 

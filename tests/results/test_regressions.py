@@ -34,7 +34,7 @@ def test_fewer_blocks_are_worse_on_one_architecture() -> None:
     (worse,) = BaselineChange(replace(before, blocks=3), before).worse
     assert (worse.kind, worse.sentence) == (
         FindingKind.FEWER,
-        "4 -> 3 blocks per SM by shared memory and threads",
+        "4 -> 3 blocks per SM by shared memory, threads and barriers",
     )
     for now in (4, 5, None):
         assert kinds(replace(before, blocks=now), before) == []

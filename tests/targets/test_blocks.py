@@ -47,16 +47,6 @@ def test_what_is_not_known() -> None:
     assert BlockMemory(8, 8, 1024).blocks(H200, None) is None
 
 
-def test_what_remains_for_l1() -> None:
-    memory = BlockMemory(32, 182_272, 1024)  # 183,296, and 1,024 more: 180 KB of 196
-    assert memory.l1_left(H200, 256) == 60 * 1024
-    assert BlockMemory(0, 97 * 1024, 1024).l1_left(H200, 256) == 60 * 1024  # two blocks
-    assert BlockMemory(0, 97 * 1024, 1024).l1_left(H200, 256, registers=240) == 156 * 1024  # one
-    assert BlockMemory(0, 228 * 1024, 1024).l1_left(H200, 256) is None
-    assert BlockMemory(None, 8, 1024).l1_left(H200, 256) is None
-    assert BlockMemory(8, 8, 1024).l1_left(H200, None) is None
-
-
 @pytest.mark.parametrize(("scope", "most"), [("shared.dyn", 9_000), ("shared", 9_000)])
 def test_growth_ends_at_the_limit(scope: str, most: int) -> None:
     memory = BlockMemory(40, 2_000, 1024)

@@ -8,17 +8,24 @@ from typing import Any
 import pytest
 
 from smemreuse.advisor.model import estimate
+from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.errors import PlanError
+from smemreuse.explainer.carried import carried_unmerged
 from smemreuse.explainer.headroom import headroom_of
-from smemreuse.pipeline.objectives import resident_blocks
+from smemreuse.pipeline.lowered import LoweredKernel
+from smemreuse.pipeline.objectives import SmStanding, resident_blocks
 from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.report.residents import PlanBlocks
+from smemreuse.results.residents import BARRIERS
 from smemreuse.targets.architectures import ARCHITECTURES, architecture_for, threads_of
 from smemreuse.targets.blocks import block_memory
 from smemreuse.targets.cards import CARDS
 from smemreuse.targets.residents import residents_of
 from tests.commands.running import run
+from tests.compilers.text.texts import dump
 from tests.conftest import DUMPS
 from tests.dumps import kernels_of
+from tests.pipeline.lowered import STOCK
 
 NAMES = sorted(path.name for path in DUMPS.glob("*.tir"))
 CARD_OF = {card.arch: card for card in reversed([*CARDS.values()])}
@@ -98,3 +105,33 @@ def test_the_table_of_compare_says_what_stops_the_rest() -> None:
     assert "1 of 6" in told
     assert "162 a thread, estimated before" in " ".join(told.split())
     assert "registers" not in run("compare", DUMPS / "leaf_both.sm_80.tir").stdout
+
+
+NAMED = """\
+T.func_attr({"target": T.target({"arch": "sm_90", "kind": "cuda"})})
+bx = T.launch_thread("blockIdx.x", 1)
+tx = T.launch_thread("threadIdx.x", 32)
+As = T.alloc_buffer((64,), "float32", scope="shared.dyn")
+As[tx] = T.float32(0)
+T.evaluate(T.call_extern("handle", "tl::__sync_thread_partial<15, 32>"))
+"""
+
+
+def test_named_barriers_count_whoever_asks() -> None:
+    """A block that uses number 15 takes 16 of the 64 barriers of an SM; all else allows 32."""
+    (kernel,) = parse_dump(dump(NAMED)).kernels
+    arch = ARCHITECTURES["sm_90"]
+    plan = plan_kernel(kernel, "shared.dyn")
+    found = residents_of(kernel, [plan])
+    assert found is not None
+    assert (found.blocks, found.by_memory, found.limits) == (4, 4, (BARRIERS,))
+    assert found == resident_blocks(kernel, plan, None)
+    assert found == headroom_of(kernel, "shared.dyn").residents
+    assert found == PlanBlocks.of(kernel, plan, arch).residents
+    took = LoweredKernel(kernel, STOCK).footprint()
+    assert took.blocks_before == took.blocks_after == 4
+    assert took.resident_before == took.resident_after == 4
+    assert carried_unmerged(kernel, "shared.dyn").arena.blocks == 4
+    assert estimate(kernel, CARD_OF["sm_90"], found.block_bytes).blocks_per_sm == 4
+    standing = SmStanding.of(kernel, plan, arch)
+    assert standing == SmStanding(4, arch.l1_left(found.block_bytes, 32, None, 16))

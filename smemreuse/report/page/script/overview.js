@@ -2,7 +2,7 @@ const percent = (part) => (part === null ? "not known" : `${(100 * part).toFixed
 /** Blocks on an SM, and of how many where registers stop some. */
 const residentText = (resident, blocks) => (resident === undefined || resident === blocks ? `${blocks ?? "?"}` : `${resident} of ${blocks}`);
 const blocksText = ({ blocks, resident = blocks }) => [...new Set(blocks.map((one, index) => residentText(resident[index], one)))].join(" → ");
-const BY_REGISTERS = "a of b: shared memory and threads allow b, registers a; these are estimated where ptxas has not given them";
+const BY_REGISTERS = "a of b: shared memory, threads and barriers allow b, registers a; these are estimated where ptxas has not given them";
 const VERDICTS = ["unsound", "unproved", "sound"];
 
 /** Columns of kernels that are planned. */
