@@ -148,7 +148,7 @@ def hazard_table(data: Mapping[str, Any]) -> str:
     rows = [
         (
             *(f"`{hazard['name']}`", ", ".join(map(str, hazard["rules"]))),
-            *(one["plan"], one["synchronization"], _launches(one)),
+            *(one["plan"], _said_now(one["synchronization"]), _launches(one)),
         )
         for hazard in data["hazards"]
         for one in hazard["variants"]
@@ -157,7 +157,7 @@ def hazard_table(data: Mapping[str, Any]) -> str:
 
 
 def witness_table(data: Mapping[str, Any]) -> str:
-    """What a GPU, lint and compute-sanitizer's tools tell of kernels and of their mended twins."""
+    """What a GPU, lint and compute-sanitizer's tools say of kernels and of their fixed twins."""
     tools = tuple(data["kernels"][0]["variants"][0]["sanitizer"])
     rows = []
     for kernel in data["kernels"]:
@@ -166,17 +166,17 @@ def witness_table(data: Mapping[str, Any]) -> str:
             told = (one["sanitizer"][tool] for tool in tools)
             seen = (f"{int(each):,}" if each.isdigit() else each for each in told)
             shown = ("" if each == "0" else each for each in seen)
-            mended = "mended" if one["mended"] else ""
-            rows.append((f"`{kernel['name']}`", mended, _launches(one), said, *shown))
+            fixed = "fixed" if one["mended"] else ""
+            rows.append((f"`{kernel['name']}`", fixed, _launches(one), said, *shown))
     return markdown(("kernel", "", "wrong launches", "lint", *tools), rows)
 
 
 def mended_table(data: Mapping[str, Any]) -> str:
-    """Kernels that go wrong, as they are and as they were mended."""
+    """Kernels that go wrong, as they are and as they were fixed."""
     rows = [
         (
-            *(f"`{kernel['name']}`", one["variant"], one["lint"]),
-            *("; ".join(one["put_in"]).replace("|", "\\|"), _launches(one)),
+            *(f"`{kernel['name']}`", _said_now(one["variant"]), one["lint"]),
+            *(_said_now("; ".join(one["put_in"])).replace("|", "\\|"), _launches(one)),
         )
         for kernel in data["witnesses"]
         for one in kernel["variants"]
@@ -185,22 +185,26 @@ def mended_table(data: Mapping[str, Any]) -> str:
 
 
 def mended_scan_table(data: Mapping[str, Any]) -> str:
-    """The chunk scan as it is, mended, and fenced by hand: right or not, steady, how fast."""
+    """The chunk scan as it is, fixed, and fenced by hand: right or not, steady, how fast."""
     heads = ("tile", "", "lint", "fences", "wrong launches", "differ from the first", "time")
     rows = []
     for tile in data["chunk_scan"]:
         for one in tile["variants"]:
             if one.get("hangs"):
-                rows.append((tile["tile"], one["variant"], "", "", _launches(one), "", ""))
+                rows.append(
+                    (tile["tile"], _said_now(one["variant"]), "", "", _launches(one), "", "")
+                )
                 continue
             differing = _launches({**one, "wrong_launches": one["differing_launches"]})
             counts = (one["fences"], _launches(one), differing)
-            rows.append((tile["tile"], one["variant"], one["lint"], *counts, _time_of(one)))
+            rows.append(
+                (tile["tile"], _said_now(one["variant"]), one["lint"], *counts, _time_of(one))
+            )
     return markdown(heads, rows)
 
 
 def late_table(data: Mapping[str, Any]) -> str:
-    """Kernels whose idle producer warps may be late: as they are and mended, with and without."""
+    """Kernels whose idle producer warps may be late: as they are and fixed, with and without."""
     names = ("as it is", "as it is, delayed", "mended", "mended, delayed")
     rows = []
     for kernel in data["kernels"]:
@@ -210,7 +214,13 @@ def late_table(data: Mapping[str, Any]) -> str:
         said: list[str] = next((one["lint"] for one in found if "lint" in one), [])
         time_cell = f"{time:.3f}" if time else ""
         rows.append((kernel["kernel"], kernel["tile"], "; ".join(said), *cells, time_cell))
-    return markdown(("kernel", "tile", "lint", *names, "time, mended of as it is"), rows)
+    heads = (*map(_said_now, names), "time, fixed of as it is")
+    return markdown(("kernel", "tile", "lint", *heads), rows)
+
+
+def _said_now(words: str) -> str:
+    """What a record says, in the words of today."""
+    return words.replace("mended", "fixed").replace(" behind ", " after ")
 
 
 def _late(one: Run) -> str:

@@ -34,7 +34,7 @@ class SmemReuseError(Exception):
 
 
 class InputError(SmemReuseError):
-    """A dump, plan or table that cannot be read: names the file, the line and the mend."""
+    """A dump, plan or table that cannot be read: names the file, the line and the fix."""
 
 
 class PlanError(SmemReuseError):

@@ -97,14 +97,14 @@ def merge(
     results on some kernels that way.
 
     With `mend=True` kernels that have hazards of their own, whatever is merged in them, get what
-    mends those, if barriers, waits and proxy fences can: the least that makes a kernel clean. It is
+    fixes those, if barriers, waits and proxy fences can: the least that makes a kernel clean. It is
     put in after TileLang's own barriers and fences, and found by linting the kernel that has it.
-    The session says in `mendings` what was put in, where and why, and what could not be mended.
+    The session says in `mendings` what was put in, where and why, and what could not be fixed.
 
     With `trim=True` barriers of the block and proxy fences go whose absence is proved to be
     harmless: each is taken out by itself, and stays out if lint then proves the kernel clean, and
     assumes nothing, and the plans hold without it. That is asked of kernels that are clean as they
-    are (or are mended), and hand nothing on by global memory. `trimmings` says what went.
+    are (or are fixed), and hand nothing on by global memory. `trimmings` says what went.
 
     With `objective="fit"` a function whose kernels do not fit into `limit` bytes for each block (of
     `arch`, such as "sm_120"; by default of the GPU that it is lowered for) is changed until they

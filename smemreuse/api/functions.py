@@ -43,7 +43,7 @@ def lint(kernel: ir.Kernel, barriers: str = "auto") -> LintReport:
 
     `barriers` says whether the kernel has all its barriers and fences (`present`), or a later pass
     inserts them (`later`), which are not missed then; `auto` looks for them. `clean` is proved, on
-    the assumptions that the report tells. Raises `PlanError` for another word.
+    the assumptions that the report has. Raises `PlanError` for another word.
     """
     if barriers not in {stage.value for stage in BarrierStage}:
         raise PlanError(f"barriers are present, later or auto, not {barriers!r}")

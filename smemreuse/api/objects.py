@@ -155,7 +155,7 @@ def plan(
     """Plans the merged allocation of one storage scope; by default of the only shared one.
 
     - `policy`: `dataflow` is what would be applied: proved, or the compiler's own layout where
-      that is smaller and not refuted, as its provenance tells. `outer` and `inner` are the rules
+      that is smaller and not refuted, as its provenance says. `outer` and `inner` are the rules
       that compilers use, exactly, and their plans are nothing without the verdict of `check`.
     - `packer`: `best` is the smallest arena that is found. `tilelang` and `tvm` pack as those
       compilers' passes do.
@@ -164,7 +164,7 @@ def plan(
       as these allow. `bytes` for the smallest arena. `none` for buffers side by side.
     - `strict`: share nothing that is not proved, not even what the compiler itself shares.
 
-    Raises `PlanError` for an option that is not known, and where `scope` is needed to tell two.
+    Raises `PlanError` for an option that is not known, and where `scope` has to choose one of two.
     """
     from smemreuse.api.functions import only_scope
     from smemreuse.pipeline.planning import plan_kernel

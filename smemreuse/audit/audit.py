@@ -108,8 +108,8 @@ def _of_views(verdict: Verdict, assumed: tuple[str, ...]) -> Verdict:
 def _inseparable(arena: Buffer) -> Audit:
     """The audit of an arena whose buffers cannot be separated: nothing is known of it."""
     reason = (
-        f"{arena.name} has several buffers in it, and neither indices nor pointers tell them "
-        "apart: check the dump from before the merge, with --plan"
+        f"{arena.name} has several buffers in it, and neither indices nor pointers separate "
+        "them: check the dump from before the merge, with --plan"
     )
     return Audit(PlanSource.MERGED, {}, arena.size or 0, Verdict(UNPROVED, uncovered=(reason,)))
 

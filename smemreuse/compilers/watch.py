@@ -29,7 +29,7 @@ SITE = Path(__file__).with_name("site")
 
 AWAITED = "tilelang"
 NESTED = ("a `smemreuse run` inside", "they are in its own table")
-NOT_FOLLOWED = "it was started with another environment, or told to ignore it"
+NOT_FOLLOWED = "it was started with another environment, or asked to ignore it"
 _IGNORING = frozenset("IES")
 """Options of Python's without which a child finds neither the run nor its folder."""
 

@@ -115,7 +115,7 @@ def taken_apart(kernel: Kernel) -> Apart:
             doubts = (*found.doubts, *applied.beyond)
             found = Apart(applied.kernel, doubts, {**found.declared, **applied.declared})
         elif inseparable_arena(found.kernel, scope) is not None:
-            doubt = f"the buffers merged in {scope} cannot be told apart"
+            doubt = f"the buffers merged in {scope} cannot be distinguished"
             found = replace(found, doubts=(*found.doubts, doubt))
     return found
 

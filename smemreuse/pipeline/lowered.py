@@ -51,7 +51,7 @@ class LoweredKernel:
     A scope with a single buffer needs no arena and has no plan. `stock` is the compiler's own
     merge. `judge_stock` gives the verdict on its plan for a scope, on the IR as the compiler would
     have synchronized it. `lint` gives the hazards of the kernel itself, on the IR that has all its
-    barriers; None where no such IR is known. `mending` is what came of mending it, if that was
+    barriers; None where no such IR is known. `mending` is what came of fixing it, if that was
     asked for. `registers` of each thread are known once it has been compiled. `elaboration` is the
     call that made it, as far as that is known, and `name_sources` writes into its statements which
     lines of that they come from.

@@ -27,7 +27,7 @@ BLOCKS_ONLY = "blocks per SM: by shared memory, threads and barriers, without re
 
 STRANGERS = (
     "these may be two different kernels, as they have no buffer name in common; of such two the "
-    "causes tell nothing"
+    "causes say nothing"
 )
 
 UNTOLD = (

@@ -157,7 +157,7 @@ def _hopeless_lines(one: Fit) -> Iterator[Text]:
     """A kernel that no known change makes fit: how small it gets at best, and what of."""
     least = one.least_bytes
     if one.bytes is None or least is None:
-        yield Text(f"{_named(one)} cannot be told: {one.why}")
+        yield Text(f"what {_named(one)} takes is not known: {one.why}")
         return
     at_best = "" if least == one.bytes else f", {least:,} at best"
     yield Text(

@@ -272,7 +272,7 @@ def _others(failing: Sequence[tuple[Hazard, Identity]], found: Sequence[Linted])
     if len(failing) > MOST_OTHERS:
         return f"{count} (`smemreuse lint {asked}` lists them)"
     named = (f"[{identity.short}] at line {hazard.site.line}" for hazard, identity in failing)
-    return f"{count}, {', '.join(named)} (`smemreuse lint {asked}` tells of each)"
+    return f"{count}, {', '.join(named)} (`smemreuse lint {asked}` reports each)"
 
 
 def known_line(found: Sequence[Linted]) -> Text:

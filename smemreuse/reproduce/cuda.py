@@ -137,7 +137,7 @@ def with_products(source: str) -> str:
         if f"{PRODUCTS}(" in line:
             product = next((one.strip() for one in lines[at + 1 :] if _PRODUCT in one), None)
             if product is None:
-                raise BackendError("no wgmma comes behind it")
+                raise BackendError("no wgmma comes after it")
             lines[at] = _repeated(line, product)
     return "\n".join(lines)
 

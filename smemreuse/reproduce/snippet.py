@@ -31,7 +31,7 @@ class Snippet:
 
 
 def snippet_of(text: str, made: Elaboration) -> Snippet | None:
-    """What of a program's `text` makes a kernel; None where it cannot be told apart."""
+    """What of a program's `text` makes a kernel; None where it cannot be separated."""
     if made.source is None:
         return None
     try:

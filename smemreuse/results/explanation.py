@@ -82,7 +82,7 @@ class Explanation:
     """The static causes against sharing, and the checker's own verdict on it.
 
     `causes` are those that stand, none if sharing is proved. `settled` are of rules 4 and 5, where
-    only a trace can tell whether mbarriers order the accesses, and it did. `outer` says why the
+    only a trace can show whether mbarriers order the accesses, and it did. `outer` says why the
     rule of today's compilers keeps the two apart, empty where it does not. `live` are the ranges
     in the plan that `smemreuse plan` makes, None for a buffer that is not used, and `lifetimes` the
     statements at their ends.

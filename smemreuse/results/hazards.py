@@ -164,7 +164,7 @@ class Given:
 class Hazard:
     """One hazard at one site, however many bytes and iterations it has.
 
-    `certain` tells that every execution with these block indices comes to it, and that no data
+    `certain` says that every execution with these block indices comes to it, and that no data
     decide on the way there, but how long the loops over `if_long` are, which may be long enough,
     and the inputs `if_given`, for which it was seen to come about.
     `site` is where it shows, `other` the statement that it is with, if any. `bytes` are the first
@@ -222,7 +222,7 @@ class Hazard:
         return replace(self, site=site, other=_bare(self.other), mend=mend)
 
     def fingerprint(self, kernel: str) -> str:
-        """What tells hazards apart in a baseline: no line numbers, which change with every edit."""
+        """What distinguishes hazards in a baseline: no line numbers, as every edit changes them."""
         other = self.other.statement if self.other is not None else ""
         return fingerprint_of(kernel, str(self.kind), *self.buffers, self.site.statement, other)
 
@@ -269,7 +269,7 @@ def _bare(site: Site | None) -> Site | None:
 class LintReport:
     """What was found in one kernel.
 
-    `barriers_follow` tells that the kernel was taken to be one into which a later pass inserts
+    `barriers_follow` says that the kernel was taken to be one into which a later pass inserts
     barriers and fences, so that none of those is missed. `unknown` says what could not be followed,
     `assumptions` on what the absence of hazards rests.
     """
@@ -293,7 +293,7 @@ class LintReport:
         return replace(self, hazards=tuple(one.without_statements() for one in self.hazards))
 
     def identities(self, file: str = "") -> list[Identity]:
-        """What each hazard is told from others by, those of one fingerprint in program order."""
+        """What distinguishes each hazard from others, those of one fingerprint in program order."""
         prints = [one.fingerprint(self.kernel) for one in self.hazards]
         order = sorted(range(len(prints)), key=lambda at: (self.hazards[at].site.line or 0, at))
         numbers = dict(zip(order, numbers_of([prints[at] for at in order]), strict=True))

@@ -134,7 +134,7 @@ class Headroom:
     that must not share though they are not live together. `step` is the statement at the peak, None
     where nothing is live. `residents` is None where a size or the architecture is not known.
     `changes` are the cheapest of each kind that lowers the arena, those that bring a block first;
-    `next_block` tells what it takes to gain one, None where nothing is live or `residents` is None.
+    `next_block` says what it takes to gain one, None where nothing is live or `residents` is None.
     `beyond` are the buffers with bytes that none of those at the peak covers.
     """
 

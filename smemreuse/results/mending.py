@@ -1,4 +1,4 @@
-"""What was put into a kernel to mend hazards of its own, and what could not be mended."""
+"""What was put into a kernel to mend hazards of its own, and what could not be fixed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ class Rule(IntEnum):
     """What every reuse of bytes must keep to; the value is the number by which rules are cited.
 
     `title` states the rule. `conflict` says in two or three words what keeps two buffers apart by
-    it. How analysis and checker carry each rule out is told in docs/soundness.md.
+    it. How analysis and checker carry each rule out is said in docs/soundness.md.
     """
 
     title: str

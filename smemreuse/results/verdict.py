@@ -74,7 +74,7 @@ class Verdict:
     `uncovered` says what the trace had to leave out; `assumptions` on what the proof rests.
     `open_pairs` are the buffers that share bytes without proof: kept apart, they leave the rest of
     the plan as well founded as it is. None are named where the fault is not in the sharing.
-    `stopped_early` tells that a bounded check had more to follow.
+    `stopped_early` says that a bounded check had more to follow.
     """
 
     verdict: VerdictKind

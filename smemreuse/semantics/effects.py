@@ -160,7 +160,7 @@ class Signal(Enum):
     ARRIVE_WITH_MATRICES = "arrives when the thread's tcgen05 operations so far are complete"
     COMPLETE_WITH_BYTES = "takes the bytes written off what is announced, when they have landed"
     WAIT = "waits until the phase of parity `count` is complete"
-    ASK = "tells whether the phase of parity `count` is complete, and waits for nothing"
+    ASK = "says whether the phase of parity `count` is complete, and waits for nothing"
     INVALIDATE = "makes it plain memory again, which may be initialized anew"
 
 

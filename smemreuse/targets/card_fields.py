@@ -27,7 +27,7 @@ _LARGEST = 1e18
 
 
 def checked_fields(given: object) -> dict[str, object]:
-    """The fields of a card, as `Card` takes them; raises `InputError` with the key and the mend."""
+    """The fields of a card, as `Card` takes them; raises `InputError` with the key and the fix."""
     if not isinstance(given, Mapping):
         raise InputError("not a card; write a JSON object with name, arch, sms, clock, ...")
     for key in given:

@@ -154,7 +154,7 @@ def read_card(file: str) -> Card:
     """A card of one's own: a JSON object with the fields of `Card`.
 
     With `"like": "h200"` it takes from that card what it does not say itself. Raises `InputError`
-    with the file, the key and the mend.
+    with the file, the key and the fix.
     """
     try:
         text = Path(file).read_text(encoding="utf-8-sig")

@@ -1,6 +1,6 @@
 """TileLang 0.1.9, where it differs from 0.1.10, by the sources of both.
 
-Its merge puts on top of all what fits into no free block, and cannot be told to reuse nothing. Its
+Its merge puts on top of all what fits into no free block, and cannot be asked to reuse nothing. Its
 `ThreadSync` takes two threads to agree in what a variable is bound to, so that behind `v = 63 - tx`
 no two accesses collide. Its passes do not know multicast loads. What a kernel asks of registers is
 `set_max_nreg` alone.

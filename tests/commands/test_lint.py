@@ -216,7 +216,7 @@ def test_beside_one_finding_the_exit_code_is_told_to_be_for_others(tmp_path: Pat
         (
             False,
             f"not for {found[False]}, but for 1 other finding, [{found[True]}] at line "
-            f"{lines[True]} (`smemreuse lint FILE` tells of each): ",
+            f"{lines[True]} (`smemreuse lint FILE` reports each): ",
         ),
     ):
         result = run("lint", tmp_path, "--show", found[certain])

@@ -1,4 +1,4 @@
-"""A device function that nobody knows is named as what stops a plan, with the mend."""
+"""A device function that nobody knows is named as what stops a plan, with the fix."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_changes_are_told_one_after_the_other() -> None:
 
 def test_a_size_that_only_the_launch_knows() -> None:
     unknown = replace(HOPELESS, bytes=None, least=(), why="a size is known only at launch")
-    assert told(unknown)[1].endswith("cannot be told: a size is known only at launch")
+    assert told(unknown)[1].endswith("takes is not known: a size is known only at launch")
 
 
 def test_lines_stand_for_statements_that_have_one() -> None:

@@ -98,7 +98,7 @@ class Observer(Protocol):
 
 
 class Findings(ABC):
-    """What one trace finds wrong. The machine tells of each access that may break a rule; what
+    """What one trace finds wrong. The machine reports each access that may break a rule; what
     that means for a plan, or for the kernel itself, is told by who implements this.
 
     `forked`: a data-dependent path was chosen, which may never be taken. `long`: the variables of

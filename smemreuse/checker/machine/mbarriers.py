@@ -130,7 +130,7 @@ class Barrier:
             return
         if self.bytes_due < 0:
             # Before they have landed the phase is complete without them.
-            raise Misused("bytes come in at an mbarrier that its phase was not told of")
+            raise Misused("bytes come in at an mbarrier that were not announced to its phase")
         if self.announced:
             raise Misused("bytes are announced to an mbarrier whose phase may be over by then")
         handed = ReleasedClocks.only(warps, Knowledge(self.copies))

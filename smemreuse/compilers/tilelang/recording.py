@@ -173,7 +173,7 @@ def _judgement(plans: Sequence[AppliedPlan]) -> Judgement | None:
 
 
 def _described(mending: Mending) -> tuple[list[str], list[str]]:
-    """What was put in, and what could not be mended."""
+    """What was put in, and what could not be fixed."""
     left = (f"{one.hazard.kind} at {one.hazard.site}: {one.why}" for one in mending.unmended)
     return [one.sentence for one in mending.mends], list(left)
 

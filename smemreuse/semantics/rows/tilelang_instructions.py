@@ -139,7 +139,7 @@ _COPIES: FunctionRows = merged(
 
 # Mbarriers --------------------------------------------------------------------------------------
 
-_ASKED = "tells whether a phase is over; who acts on it counts as one that did not wait"
+_ASKED = "says whether a phase is over; who acts on it counts as one that did not wait"
 
 
 def _test_wait(name: FunctionName, parameters: int) -> Effect | None:

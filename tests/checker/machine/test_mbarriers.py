@@ -66,7 +66,7 @@ def test_bytes_that_are_not_announced_hold_nothing_open() -> None:
     """Until they have landed, nobody knows of them."""
     barrier = expecting(1)
     barrier.bytes_due = -128
-    with pytest.raises(Uncovered, match="was not told of"):
+    with pytest.raises(Uncovered, match="were not announced"):
         arrive(barrier, 1)
 
 

@@ -253,7 +253,7 @@ def test_a_load_is_there_when_its_phase_has_been_waited_for(
 @pytest.mark.parametrize(
     ("announced", "reason"),
     [
-        (128, "bytes come in at an mbarrier that its phase was not told of"),
+        (128, "bytes come in at an mbarrier that were not announced to its phase"),
         (512, "an mbarrier is waited for that nobody completes"),
     ],
 )

@@ -63,7 +63,7 @@ _THREADS = (
 _SCOPES = ("global", "shared", "shared.dyn", "local", "local.var", "local.fragment")
 _SERIAL, _PARALLEL, _VECTORIZED, _UNROLLED, _BOUND = range(5)
 
-BY_THREAD = "threads are told apart by their numbers"
+BY_THREAD = "threads are distinguished by their numbers"
 
 
 class ProgramReader(TirVisitor):

@@ -35,7 +35,7 @@ function button(text, act, attributes = {}) {
   return made;
 }
 
-/** A table row of texts or nodes, the first cell its heading; `heads` are told again on narrow screens. */
+/** A table row of texts or nodes, the first cell its heading; `heads` are repeated on narrow screens. */
 function row(heads, cells, tag = "td") {
   const made = element("tr");
   cells.forEach((cell, index) => {
