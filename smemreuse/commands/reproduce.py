@@ -26,7 +26,7 @@ from smemreuse.commands.output import (
     format_option,
     json_text,
 )
-from smemreuse.commands.script import check_script, execute
+from smemreuse.commands.script import DUMP, check_readable, execute
 from smemreuse.commands.taking_part import CACHE, NO_CACHES
 from smemreuse.commands.verb import FINDING, Verb, grouped, say, say_finding
 from smemreuse.compilers.text.reader import Dump, may_be_dump, parse_dump, read_source
@@ -161,10 +161,10 @@ def reproduce(
     alone, and reproduce.json. Without a GPU, and for a dump, the reports say `not run`. A certain
     finding gives exit code 1, as with lint.
     """
-    check_script(file)
+    check_readable(file)
     folder = wanted.check()
     source = read_source(file)
-    if file.endswith(".tir") or may_be_dump(source):
+    if file.endswith(DUMP) or may_be_dump(source):
         dump = parse_dump(source, file)
         found = [*_of_dump(dump, wanted)]
         _write(found, folder)

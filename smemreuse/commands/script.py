@@ -25,6 +25,9 @@ from smemreuse.errors import InputError, LoweredOnlyError, printable
 INTERRUPTED, TERMINATED = 130, 143
 """The exit codes that shells give a program ended by SIGINT, and by SIGTERM."""
 
+DUMP = ".tir"
+"""How the name of a kernel's dump ends."""
+
 
 @dataclass(frozen=True)
 class End:
@@ -41,7 +44,14 @@ class End:
 
 
 def check_script(script: str) -> None:
-    """Raises `InputError` if the script cannot be read."""
+    """Raises `InputError` if the script cannot be read, or is a dump, which is never executed."""
+    if Path(script).suffix == DUMP:
+        raise InputError("is a dump, which is not executed; give a Python script", file=script)
+    check_readable(script)
+
+
+def check_readable(script: str) -> None:
+    """Raises `InputError` if the file cannot be read."""
     path = Path(script)
     try:
         if path.is_dir():

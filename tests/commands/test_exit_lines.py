@@ -195,6 +195,18 @@ def test_exit_code_0_has_none(
         assert (result.exit_code, "exit code" in result.stderr) == (0, False), verb
 
 
+@pytest.mark.parametrize("verb", ["run", "advise"])
+def test_a_dump_is_never_executed_as_a_script(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, verb: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.tir").write_text("open('executed', 'w').close()\n")
+    result = run(verb, "a.tir")
+    assert (result.exit_code, Path("executed").exists()) == (2, False)
+    why = "a.tir: is a dump, which is not executed; give a Python script"
+    assert result.stderr.strip() == f"smemreuse: {why}"
+
+
 # Runs --------------------------------------------------------------------------------------------
 
 
