@@ -19,6 +19,10 @@ class Infeasible(Exception):
     """The assumptions of a case contradict each other: no execution is like that."""
 
 
+class Returned(Exception):
+    """All threads of the block return together: the kernel ends here."""
+
+
 class Stuck(Uncovered):
     """All threads that are followed wait for each other."""
 

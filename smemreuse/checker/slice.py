@@ -41,6 +41,7 @@ from smemreuse.semantics.table import (
     may_meet_unseen,
     may_signal,
     mbarrier_operand,
+    returns,
 )
 from smemreuse.semantics.within import meeting_within
 
@@ -187,6 +188,7 @@ class ProgramSlice:
         self._touches: dict[Stmt, bool] = {}
         self._everything = accesses if seen is None else seen
         self._signals: dict[Stmt, bool] = {}
+        self._returns: dict[Stmt, bool] = {}
         for stmt, everything in accesses.items():
             found = tuple(access for access in everything if access.buffer in shared)
             if found:
@@ -283,6 +285,13 @@ class ProgramSlice:
                 if not numbers.issuperset(leaves):
                     found.setdefault(format_expr(one.condition), []).append(one)
         return any(len(alike) > 1 and self.synchronizes(tuple(alike)) for alike in found.values())
+
+    def returns(self, stmt: Stmt) -> bool:
+        """Whether threads may return early in a statement."""
+        known = self._returns.get(stmt)
+        if known is None:
+            known = self._returns[stmt] = returns((stmt,))
+        return known
 
     def synchronizes(self, block: Block) -> bool:
         """Whether anything in a block orders accesses, or needs its iterations one by one."""

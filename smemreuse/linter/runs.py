@@ -109,8 +109,7 @@ class LintRuns:
         """What all runs find together."""
         body = self._kernel.body
         reasons = tuple(dict.fromkeys(unfollowed(self._slice)))
-        # without shared buffers there may be barriers
-        needs_trace = self._layout.partners or self._slice.synchronizes(body)
+        needs_trace = self._layout.partners or self._has_barriers()
         has_collectives = any_together(body)
         if reasons or not (needs_trace or has_collectives):
             return LintFindings({}, reasons)
@@ -128,6 +127,14 @@ class LintRuns:
             found = self._with_deadlocks(found)
         doubts = (self._disturbed,) if self._disturbed else ()
         return replace(found, reasons=(*found.reasons, *doubts))
+
+    def _has_barriers(self) -> bool:
+        """Whether threads wait for others anywhere; that some return early is nothing alone."""
+        return any(
+            effect.orders and not effect.returns
+            for stmt in walk_statements(self._kernel.body)
+            for _, effect in self._slice.synchronizing(stmt)
+        )
 
     def _in_parts(self) -> Hazards:
         """Hazards of operations that threads execute together (rule 12)."""

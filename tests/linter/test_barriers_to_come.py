@@ -9,7 +9,7 @@ import pytest
 
 from smemreuse.results.hazards import HazardKind, LintReport, LintStatus
 from tests.checker.small import SYNC, kernel_of, tma_load, under
-from tests.linter.test_linter import report_on
+from tests.linter.test_linter import found, report_on
 
 INIT = under(
     "if tx == 0",
@@ -129,6 +129,14 @@ def test_a_barrier_in_one_arm_is_taken_for_one_before_the_other() -> None:
     branch = under("if D[0] > 0", crossing) + under("else", read)
     assert (HazardKind.RACE, False) in kinds(later(read + branch))
     assert later(read + under("if D[0] > 0", "O[tx] = 1\n") + under("else", read)).clean
+
+
+def test_no_block_is_past_the_end_of_a_grid_that_an_argument_gives() -> None:
+    """Where what is read is no row that is filled, the pass puts no barrier in between."""
+    fill = under("if n <= bx * 64 + tx", "As[tx] = 0\n")
+    body = f"As[tx] = 1\n{SYNC}{fill}O[tx] = As[T.max(0, T.min(64, n - bx * 64) - 1)]\n"
+    assert found(body, later=True, blocks="(n + 63) // 64") == [("race", False)]
+    assert found(body, later=True, blocks="4") == []
 
 
 def test_barriers_of_the_threads_of_other_branches_order_nothing_between_them() -> None:

@@ -169,3 +169,59 @@ def test_a_hang_alone_makes_lint_say_what_it_assumes() -> None:
     body += under("for k in range((D[0] + 15) // 16)", rounds) + waits
     report = report_on(kernel_of(body))
     assert (report.status, report.assumptions) == ("clean", (NO_NEGATIVE_LENGTH,))
+
+
+# Loops that end where the first of two bounds is ------------------------------------------------
+
+
+def _ahead(further: str = "k + 1 < D[1] and k + 1 < D[2]", ends: str = "T.min(D[1], D[2])") -> str:
+    """Loads the first tile where the loop begins, and each other one in the round before it."""
+    copy = COPY_A + "T.ptx_commit_group()\n"
+    inside = under("if k == T.min(D[0], D[2])", copy)
+    inside += f"T.ptx_wait_group(0)\n{SYNC}O[tx] = As[63 - tx]\n{SYNC}" + under(
+        f"if {further}", copy
+    )
+    begin = "T.min(D[0], D[2])"
+    return under(f"for k in range({begin}, {begin} + ({ends} - {begin}))", inside)
+
+
+@pytest.mark.parametrize("ends", ["T.min(D[1], D[2])", "T.min(D[2], D[1])"])
+def test_a_condition_of_two_bounds_tells_of_the_last_round(ends: str) -> None:
+    assert found(_ahead(ends=ends)) == []
+
+
+@pytest.mark.parametrize(
+    "further",
+    [
+        "k + 1 < D[1]",
+        "k + 1 < D[1] and k + 2 < D[2]",
+        "k + 1 < D[1] or k + 1 < D[2]",
+        "k + 1 < D[1] and k + 1 < D[3]",
+    ],
+)
+def test_a_condition_of_other_bounds_does_not(further: str) -> None:
+    assert found(_ahead(further))
+
+
+# Blocks that return early -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("condition", ["D[0] <= 0", "D[0] <= D[1] and 0 < D[2]"])
+def test_a_block_may_return_as_a_whole(condition: str) -> None:
+    early = under(f"if {condition}", "T.thread_return()\n")
+    assert found(early + f"As[tx] = tx\n{SYNC}O[tx] = As[63 - tx]\n") == []
+    assert found(early + "As[tx] = tx\nO[tx] = As[63 - tx]\n") == [("race", False)]
+    copied = COPY_A + "T.ptx_commit_group()\n"
+    assert found(copied + early + f"T.ptx_wait_group(0)\n{SYNC}O[tx] = As[63 - tx]\n") == []
+
+
+def test_what_a_block_left_undone_when_it_returned_is_noticed() -> None:
+    early = under("if D[0] <= 0", "T.thread_return()\n")
+    stored = f"As[tx] = tx\n{SYNC}" + under("if tx == 0", "T.tma_store(As.data)\n")
+    assert found(stored + early) == found(stored)
+
+
+def test_threads_that_return_alone_are_not_followed_where_others_wait() -> None:
+    early = under("if tx < 32", "T.thread_return()\n")
+    report = report_on(kernel_of(early + f"As[tx] = tx\n{SYNC}O[tx] = As[63 - tx]\n"))
+    assert report.unknown == ("`thread_return` is not followed",)

@@ -122,7 +122,8 @@ class Setting:
 
     def is_case(self, stmt: If | For) -> bool:
         """Whether a data-dependent branch or loop is split into cases, instead of joined."""
-        return self.every_case or self.program_slice.signals(stmt)
+        inside = self.program_slice
+        return self.every_case or inside.signals(stmt) or inside.returns(stmt)
 
     def axis(self, stmt: Attr, threads: Threads) -> Value:
         """The value of a launch variable: an index for each thread, or None for a block index that

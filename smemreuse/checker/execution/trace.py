@@ -9,13 +9,14 @@ in `accesses` and `synchronization`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from smemreuse.checker.budget import BUDGET
-from smemreuse.checker.errors import Stuck, Uncovered
+from smemreuse.checker.errors import Returned, Stuck, Uncovered
 from smemreuse.checker.execution.joined import JoinedPaths
 from smemreuse.checker.execution.leaves import Leaf
 from smemreuse.checker.execution.setting import Setting
@@ -104,7 +105,8 @@ class Trace(JoinedPaths):
         """Executes a kernel. Raises `Uncovered` for what it cannot follow, and `Infeasible` if
         no execution is like this case."""
         self.values.unknowns.require_feasible()
-        self._drive(self._run(body, Agent(self.values.everyone())))
+        with contextlib.suppress(Returned):
+            self._drive(self._run(body, Agent(self.values.everyone())))
 
     def _drive(self, steps: Steps) -> None:
         """Runs steps to the end. Raises `Stuck` where they block: no other agent could wake them.

@@ -100,13 +100,11 @@ class Loops:
         open one."""
         found, joined = Edges(), set[Stmt]()
         for one in window.open:
-            unknowns = self._values.unknowns
             asked = RoundCondition(one.condition, stmt, begin, one.bound, one.ranges, threads)
-            edges = asked.edges(unknowns)
+            edges = self._edges_of(asked, one.stmt)
             if edges is not None:
-                unknowns.settle(one.stmt.condition, one.condition)
                 found |= edges
-            elif not (self._is_unknown(one, threads) or asked.stays_open(unknowns)):
+            elif not (self._is_unknown(one, threads) or asked.stays_open(self._values.unknowns)):
                 return None
             elif self._is_case(one.stmt):
                 if self._slice.waits(one.stmt) or not self._slice.signals(one.stmt):
@@ -114,6 +112,16 @@ class Loops:
                 joined.add(one.stmt)
         self._joined |= joined
         return found
+
+    def _edges_of(self, asked: RoundCondition, branch: If) -> Edges | None:
+        """Those of a part of a branch's condition, or of all of it: `k < a and k < b` may be known
+        where neither of the two is."""
+        for part in dict.fromkeys((asked.condition, branch.condition)):
+            edges = replace(asked, condition=part).edges(self._values.unknowns)
+            if edges is not None:
+                self._values.unknowns.settle(branch.condition, part)
+                return edges
+        return None
 
     def _is_unknown(self, one: OpenCondition, threads: Threads) -> bool:
         """Whether something that a condition loads is not known, and therefore the condition is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from smemreuse.checker.errors import Contended, Misused, Uncovered
+from smemreuse.checker.errors import Contended, Misused, Returned, Uncovered
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.arrivals import BLOCK, MismatchKind
@@ -70,6 +70,8 @@ class Synchronization:
             raise Uncovered(effect.unknown or why)
         if effect.engine is Engine.UNKNOWN_ASYNC and not _is_handed_memory(call):
             self._findings.forked = True  # it may be a barrier, and counts as if it were none
+        if effect.returns and not agent.partly and agent.threads.count == self._everyone:
+            raise Returned
         if effect.leaves is not None:
             raise Uncovered(f"`{call.op}` is not followed")
         try:

@@ -14,7 +14,7 @@ import numpy as np
 from smemreuse.checker.values.linear import cancelled
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import Buffer
-from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate, wraps
+from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate, is_integer, wraps
 from smemreuse.semantics.formulas import as_condition, is_condition, operands_of, stored_as
 from smemreuse.semantics.table import varies_by_thread
 
@@ -101,15 +101,16 @@ class InternTable:
 
     def call(self, like: Call, args: tuple[InternedExpr, ...]) -> InternedExpr:
         """The same operator, applied to others."""
-        known = self._alike.get((like.op, *args))
+        key = _key(like.op, args)
+        known = self._alike.get(key)
         if known is not None:
             return known
         expr = Call(like.op, tuple(one.expr for one in args), like.annotations)
         number = cancelled(expr, lambda one: {self(one): 1})
         if number is not None:
-            known = self._alike[(like.op, *args)] = self(number)
+            known = self._alike[key] = self(number)
             return known
-        return self._same((like.op, *args), expr, args)
+        return self._same(key, expr, args)
 
     def _same(self, key: Hashable, expr: Expr, inside: tuple[InternedExpr, ...]) -> InternedExpr:
         known = self._alike.get(key)
@@ -190,6 +191,13 @@ class InternTable:
         types = expr.args[: len(expr.args) - len(operands)]
         found = [self._with(operand, leaves) for operand in operands]
         return self.call(expr, (*map(self, types), *found))
+
+
+def _key(op: str, args: tuple[InternedExpr, ...]) -> Hashable:
+    """What equal operations have in common: the smaller of two integers is that in any order."""
+    if op in ("min", "max") and all(is_integer(dtype_of(one.expr) or "int32") for one in args):
+        return op, frozenset(args)
+    return op, *args
 
 
 def is_whole(buffer: Buffer) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Hashable
 
-from smemreuse.ir.expr import Call, Const, Expr
+from smemreuse.ir.expr import Call, Const, Expr, same
 from smemreuse.ir.types import INT32, INT64, NO_INTEGER, integer_type
 from smemreuse.semantics.evaluate import dtype_of
 
@@ -57,8 +57,22 @@ def combined(one: Linear, other: Linear, times: int) -> Linear:
     return {atom: factor for atom, factor in found.items() if factor}
 
 
+def as_comparison(condition: Expr) -> Expr:
+    """`x < a and x < b` as `x < min(a, b)`, which may be where a loop ends; another condition as it
+    is."""
+    if not isinstance(condition, Call) or condition.op != "and" or len(condition.args) != 2:
+        return condition
+    one, two = map(as_comparison, condition.args)
+    if not isinstance(one, Call) or not isinstance(two, Call):
+        return condition
+    if one.op != two.op or one.op not in ("lt", "le") or not same(one.args[0], two.args[0]):
+        return condition
+    return Call(one.op, (one.args[0], Call("min", (one.args[1], two.args[1]))))
+
+
 def distance(condition: Expr, of_atom: OfAtom) -> Linear | None:
     """By how much the first operand of a comparison is more than the second."""
+    condition = as_comparison(condition)
     if not isinstance(condition, Call) or condition.op not in COMPARISONS:
         return None
     return linear(Call("sub", condition.args), of_atom)

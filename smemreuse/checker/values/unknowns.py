@@ -17,7 +17,7 @@ from smemreuse.checker.values.attainable import is_any_number, is_attainable
 from smemreuse.checker.values.cases import LARGE, Case
 from smemreuse.checker.values.forms import SymbolicForms
 from smemreuse.checker.values.interned import InternedExpr, InternTable, replaced
-from smemreuse.checker.values.linear import ONE, combined, distance, linear
+from smemreuse.checker.values.linear import ONE, as_comparison, combined, distance, linear
 from smemreuse.checker.values.quotients import (
     QUOTIENT,
     Quotient,
@@ -236,7 +236,8 @@ class Unknowns(SymbolicForms):
         if parts:
             known = {one: value for one in parts if (value := self.value(one, threads)) is not None}
             found = evaluate(substituted(expr, known), Threads(threads.ids, {}))
-            return found if isinstance(found, int) else None
+            if isinstance(found, int) or as_comparison(expr) is expr:
+                return found if isinstance(found, int) else None
         asked = (written, len(self.case.given))
         if asked not in self._implied_by_length:
             self._implied_by_length[asked] = self._implied(written)
@@ -264,9 +265,10 @@ class Unknowns(SymbolicForms):
     def _comparison(self, condition: InternedExpr, length: Key, number: int) -> int | None:
         """What a comparison is worth where a length is `number`; None if that does not tell. It
         only ever changes once as the number grows."""
-        if self.interned.wraps(condition) or not isinstance(condition.expr, Call):
+        compared = as_comparison(condition.expr)
+        if self.interned.wraps(condition) or not isinstance(compared, Call):
             return None
-        found, quotient = distance(condition.expr, self.atoms), self.quotient(length)
+        found, quotient = distance(compared, self.atoms), self.quotient(length)
         if found is None:
             return None
         found = combined(found, {length: -1, ONE: number}, found.get(length, 0))
@@ -276,7 +278,7 @@ class Unknowns(SymbolicForms):
         more = 0 if quotient is None else quotient.offset
         each = rest.sum.get(QUOTIENT, 0)
         ends = rest.ends(rest.sum.get(ONE, 0) + each * (number - more))
-        return decided(condition.expr.op, *ends)
+        return decided(compared.op, *ends)
 
     def _settled(self, condition: InternedExpr, key: Key, length: Length) -> int | None:
         """What a comparison is worth in this case, for all lengths as well that are not tried: the

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Expr, Load, Var, constant, variables_in, walk
+from smemreuse.ir.expr import Call, Expr, Load, Var, variables_in, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     VIRTUAL_THREAD,
@@ -300,7 +300,10 @@ class PathConditions:
         if isinstance(stmt, Attr) and stmt.key == VIRTUAL_THREAD:
             return None
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            return _restricted(active, threads.bind(stmt.var, self._axis(stmt, threads, place)))
+            inside = threads.bind(stmt.var, self._axis(stmt, threads, place))
+            extent = evaluate(stmt.value, threads)
+            has_blocks = not isinstance(extent, int) or extent > 0
+            return _restricted(active, inside if has_blocks else _none_of(inside))
         if isinstance(stmt, Attr) and stmt.key == ASSUMED and model is not None:
             return held(active, stmt.node, True, frame)
         return active
@@ -309,7 +312,8 @@ class PathConditions:
         """The index along a thread axis, or for a block axis the index of the block to try."""
         tag = tag_of(stmt)
         if tag not in self._axes:
-            last = (constant(stmt.value) or 1) - 1
+            extent = evaluate(stmt.value, threads)
+            last = (extent if isinstance(extent, int) else 1) - 1
             return min(place, last) if place >= 0 else max(last + 1 + place, 0)
         return axis_index(tag, self._axes, threads)
 

@@ -29,14 +29,14 @@ _HEADER = """
 class Module:
     @T.prim_func(private=True)
     def main(X: T.handle("float32", "global"), Y: T.handle("float32", "global"),
-             Z: T.handle("int32", "global")):
+             Z: T.handle("int32", "global"), n: T.int32):
         T.func_attr({{"target": T.target({{"arch": "sm_90a", "keys": ["cuda", "gpu"],
             "kind": "cuda", "max_num_threads": 1024, "tag": "", "thread_warp_size": 32}}),
             "tirx.is_global_func": True, "tirx.noalias": True}})
         D = T.decl_buffer((65536,), "float32", data=X)
         O = T.decl_buffer((65536,), "float32", data=Y)
         L = T.decl_buffer((65536,), "int32", data=Z)
-        bx = T.launch_thread("blockIdx.x", 4)
+        bx = T.launch_thread("blockIdx.x", {blocks})
 {buffers}
         c = T.alloc_buffer((4,), "int32", scope="local")
         r = T.alloc_buffer((8,), "int32", scope="local")
@@ -69,32 +69,35 @@ class Shared:
     offset: int = 0
 
 
-def text_of(buffers: tuple[Shared, ...], body: str, threads: int = THREADS) -> str:
-    """A module with one device kernel: D and L are global inputs, O the output."""
+def text_of(
+    buffers: tuple[Shared, ...], body: str, threads: int = THREADS, blocks: str = "4"
+) -> str:
+    """A module with one device kernel: D and L are global inputs, O the output, n is a number."""
     declared = "".join(
         f"        {one.name} = "
         f'T.alloc_buffer(({one.elements},), "{one.dtype}", scope="shared.dyn")\n'
         for one in buffers
     )
-    return _HEADER.format(buffers=declared, threads=threads) + indent(body, "        ")
+    header = _HEADER.format(buffers=declared, threads=threads, blocks=blocks)
+    return header + indent(body, "        ")
 
 
 def verdicts(
-    buffers: tuple[Shared, ...], body: str, threads: int = THREADS
+    buffers: tuple[Shared, ...], body: str, threads: int = THREADS, blocks: str = "4"
 ) -> tuple[Verdict, Verdict]:
     """What is said of the plan on the dump, and behind the passes that insert fences and barriers
     into the kernel under that same plan."""
-    kernel, plan, behind = synchronized(buffers, body, threads)
+    kernel, plan, behind = synchronized(buffers, body, threads, blocks)
     return judge(kernel, plan), judge_with_barriers([behind], [[plan]])[0]
 
 
 def synchronized(
-    buffers: tuple[Shared, ...], body: str, threads: int = THREADS
+    buffers: tuple[Shared, ...], body: str, threads: int = THREADS, blocks: str = "4"
 ) -> tuple[Kernel, Plan, Kernel]:
     """A kernel, a plan with its buffers where these say, and the kernel behind the passes."""
     known: dict[str, Any] = {"T": tirx, "I": ir}
     known |= {name: tvm.ir.Op.get(f"tl.{name}") for name in _OPERATIONS}
-    func = tvm.script.from_source(text_of(buffers, body, threads), extra_vars=known)["main"]
+    func = tvm.script.from_source(text_of(buffers, body, threads, blocks), extra_vars=known)["main"]
     function = DeviceFunction("main", func, TirVisitor())
     (kernel,) = function.kernels
     scope = "shared.dyn"

@@ -69,6 +69,17 @@ def test_what_it_sees_collide_gets_its_barrier(name: str) -> None:
     assert dump.sound
 
 
+@pytest.mark.parametrize(("blocks", "ordered"), [("(n + 63) // 64", False), ("4", True)])
+def test_no_block_is_past_the_end_of_a_grid_that_an_argument_gives(
+    blocks: str, ordered: bool
+) -> None:
+    """Rows past the last one are filled, the last one is read: no collision where there is one."""
+    body = "if n <= bx * 64 + tx:\n    A[tx] = T.float32(0)\n"
+    body += "O[tx] = B[T.max(0, T.min(64, n - bx * 64) - 1)]\n"
+    dump, behind = verdicts((A, B), body, blocks=blocks)
+    assert dump.sound is behind.sound is ordered
+
+
 @pytest.mark.parametrize("begin", range(0, 40, 20))
 def test_random_kernels_that_are_sound_as_a_dump_are_so_behind_the_pass(begin: int) -> None:
     for seed in range(begin, begin + 20):
