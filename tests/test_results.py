@@ -153,9 +153,9 @@ MADE = {
 def test_what_was_mended_has_a_row() -> None:
     *_, wrong, mended = mended_table(MADE).splitlines()
     assert wrong == "| `race` | as it is | hazards |  | **39 of 40** |"
-    assert mended == "| `race` | mended | clean | a fence before `x \\| y` | 0 of 40 |"
+    assert mended == "| `race` | fixed | clean | a fence before `x \\| y` | 0 of 40 |"
     (*_, row) = mended_scan_table(MADE).splitlines()
-    assert row == "| 64x64 | mended | clean | 6 | 0 of 40 | **3 of 40** | 0.943 ms, 1.001 |"
+    assert row == "| 64x64 | fixed | clean | 6 | 0 of 40 | **3 of 40** | 0.943 ms, 1.001 |"
 
 
 def test_what_was_mended_is_right() -> None:
