@@ -149,6 +149,22 @@ def test_barriers_of_the_threads_of_other_branches_order_nothing_between_them() 
     assert not later('c = T.alloc_buffer((4,), "int32", scope="local.var")\n' + body, 128).clean
 
 
+def test_barriers_of_two_storage_scopes_begin_with_the_same_number() -> None:
+    """The pass goes over each scope by itself, and numbers the barriers of branches anew."""
+    declared = 'Cs = T.alloc_buffer((64,), "int32", scope="shared")\n'
+    dynamic = "As[tx % 64] = D[tx]\nO[tx] = As[63 - tx % 64]\n"
+    static = dynamic.replace("As", "Cs")
+
+    def arms(first: str, second: str) -> LintReport:
+        body = under("if tx < 64", first) + under("else", second)
+        return report_on(kernel_of(body, threads=128, declared=declared), later=True)
+
+    assert arms(static, dynamic).status is LintStatus.UNKNOWN
+    assert "may get the number of one at" in arms(static, dynamic).unknown[0]
+    assert arms(dynamic, dynamic.replace("As", "Bs")).clean
+    assert arms(dynamic + static, "O[tx] = 1\n").clean
+
+
 def test_a_barrier_of_a_cluster_in_two_branches_may_have_the_block_s_in_between() -> None:
     sync = "T.cluster_sync()\n"
     assert later(under("if tx < 32", sync) + under("if 32 <= tx", sync)).clean

@@ -85,7 +85,8 @@ def check_plan(
         prediction = _prediction(kernel, scope, layout, setup)
     except (UnknownThreads, Uncovered) as reason:
         return Verdict(UNPROVED, (), (*beyond, str(reason)))
-    disturbed = "" if prediction is None else prediction.shared_number()
+    # An optimistic verdict is not final: the plan is judged again with its barriers.
+    disturbed = "" if prediction is None or optimistic else prediction.shared_number()
     beyond = (*beyond, disturbed) if disturbed else beyond
     remaining = _remaining(kernel, layout, setup, prediction)
     findings, traced = _traces(kernel, remaining, setup, prediction)

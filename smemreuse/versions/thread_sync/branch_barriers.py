@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from functools import cached_property
+from itertools import combinations, product
 
 import numpy as np
 
@@ -53,25 +54,31 @@ class BranchBarriers:
     def shared_number(self, candidates: BarrierCandidates) -> str:
         """Why a barrier that the pass may put into a branch may have the number of one that other
         threads come to; empty where none may."""
-        used = self._numbered
-        teams: dict[Team, Stmt] = {}
-        added = sorted(candidates.added, key=self._paths.order.__getitem__) if used else ()
-        for stmt in added:
+        teams = self._teams(candidates)
+        for given in teams.values():
+            numbers = range(FIRST, FIRST + len(given))
+            for team, stmt in given.items():
+                for other, number, theirs in self._numbered:
+                    if theirs != team and (number is None or number in numbers):
+                        return _disturbing(stmt, f"`{label(other)}`")
+        # The numbers of each scope begin anew, and which of these barriers come is not known.
+        for one, two in combinations(teams.values(), 2):
+            for (mine, stmt), (theirs, other) in product(one.items(), two.items()):
+                if mine != theirs:
+                    return _disturbing(stmt, f"one at `{label(other)}`")
+        return ""
+
+    def _teams(self, candidates: BarrierCandidates) -> dict[str, dict[Team, Stmt]]:
+        """For each storage scope who may come to a barrier that is put into a branch, and where."""
+        teams: dict[str, dict[Team, Stmt]] = {}
+        for stmt in sorted(candidates.added, key=self._paths.order.__getitem__):
             # Out of a branch that it does not understand the pass moves a barrier.
             around = (frame.stmt for frame in self._paths.frames[stmt])
-            for one in (stmt, *around):
-                team = self._team(one)
-                if team is not None:
-                    teams.setdefault(team, stmt)
-        numbers = range(FIRST, FIRST + len(teams))
-        for team, stmt in teams.items():
-            for other, number, theirs in used:
-                if theirs != team and (number is None or number in numbers):
-                    return (
-                        f"a barrier that may be put in at `{label(stmt)}` may get the number of "
-                        f"`{label(other)}`, which other threads come to"
-                    )
-        return ""
+            found = [team for one in (stmt, *around) if (team := self._team(one)) is not None]
+            for scope in candidates.scopes(stmt) if found else ():
+                for team in found:
+                    teams.setdefault(scope, {}).setdefault(team, stmt)
+        return teams
 
     def _barriers(self) -> Iterator[tuple[Stmt, Call]]:
         """The barriers of the block, in their order, and others that have a number."""
@@ -111,6 +118,11 @@ class BranchBarriers:
         if ids is None or len(ids) in (0, self._everyone) or len(ids) % 32:
             return None
         return ids.astype(np.int64).tobytes()
+
+
+def _disturbing(stmt: Stmt, other: str) -> str:
+    begin = f"a barrier that may be put in at `{label(stmt)}` may get the number of {other}"
+    return f"{begin}, which other threads come to"
 
 
 def _count(team: Team) -> int:

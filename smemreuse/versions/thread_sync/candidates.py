@@ -97,6 +97,12 @@ class BarrierCandidates:
         """Statements before or behind which there may be a barrier that the kernel has not."""
         self._find(body, False)
 
+    def scopes(self, stmt: Stmt) -> dict[str, None]:
+        """The storage scopes that are accessed in a statement, one of which a barrier there is
+        for."""
+        entries = (self._collisions.entries.get(one, ()) for one in walk_statements((stmt,)))
+        return dict.fromkeys(entry.buffer.scope for found in entries for entry in found)
+
     # Before statements ----------------------------------------------------------------------------
 
     def may_precede(self, stmt: Stmt) -> bool:
