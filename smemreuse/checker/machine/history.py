@@ -186,8 +186,7 @@ class Seen:
         entries, epochs = self._stacked()
         is_open = (epochs >= order.surely_past(traced.warps)).any(axis=1)
         for at in np.flatnonzero(is_open).tolist():
-            entry = entries[at]
-            found = entry.conflict(traced, touched, order)
+            found = entries[at].conflict(traced, touched, order)
             if found is not None:
                 yield found
 

@@ -195,7 +195,7 @@ class InternTable:
 
 def _key(op: str, args: tuple[InternedExpr, ...]) -> Hashable:
     """What equal operations have in common: the smaller of two integers is that in any order."""
-    if op in ("min", "max") and all(is_integer(dtype_of(one.expr) or "int32") for one in args):
+    if op in ("min", "max") and all(is_integer(dtype_of(one.expr)) for one in args):
         return op, frozenset(args)
     return op, *args
 

@@ -236,8 +236,10 @@ class Unknowns(SymbolicForms):
         if parts:
             known = {one: value for one in parts if (value := self.value(one, threads)) is not None}
             found = evaluate(substituted(expr, known), Threads(threads.ids, {}))
-            if isinstance(found, int) or as_comparison(expr) is expr:
-                return found if isinstance(found, int) else None
+            if isinstance(found, int):
+                return found
+            if as_comparison(expr) is expr:
+                return None
         asked = (written, len(self.case.given))
         if asked not in self._implied_by_length:
             self._implied_by_length[asked] = self._implied(written)

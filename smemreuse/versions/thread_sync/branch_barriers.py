@@ -20,6 +20,7 @@ from smemreuse.semantics.effects import Group
 from smemreuse.semantics.synchronizing import NAMED_BARRIERS, named_barrier
 from smemreuse.semantics.table import evaluated_call, evaluated_effect
 from smemreuse.versions.thread_sync.candidates import BarrierCandidates
+from smemreuse.versions.thread_sync.once import once
 from smemreuse.versions.thread_sync.participants import Participants, participants_in
 from smemreuse.versions.thread_sync.path_conditions import PathConditions
 
@@ -103,6 +104,7 @@ class BranchBarriers:
                 found.append((stmt, constant(call.args[at]), self._team(stmt)))
         return tuple(found)
 
+    @once
     def _team(self, stmt: Stmt) -> Team | None:
         """The threads of the branches around a statement, as the pass surely knows them; None where
         it does not, where these are all threads, or no whole warps."""

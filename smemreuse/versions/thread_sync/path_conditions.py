@@ -300,21 +300,20 @@ class PathConditions:
         if isinstance(stmt, Attr) and stmt.key == VIRTUAL_THREAD:
             return None
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            inside = threads.bind(stmt.var, self._axis(stmt, threads, place))
             extent = evaluate(stmt.value, threads)
-            has_blocks = not isinstance(extent, int) or extent > 0
-            return _restricted(active, inside if has_blocks else _none_of(inside))
+            extent = extent if isinstance(extent, int) else 1
+            inside = threads.bind(stmt.var, self._axis(stmt, threads, extent, place))
+            return _restricted(active, inside if extent > 0 else _none_of(inside))
         if isinstance(stmt, Attr) and stmt.key == ASSUMED and model is not None:
             return held(active, stmt.node, True, frame)
         return active
 
-    def _axis(self, stmt: Attr, threads: Threads, place: int) -> Value:
-        """The index along a thread axis, or for a block axis the index of the block to try."""
+    def _axis(self, stmt: Attr, threads: Threads, extent: int, place: int) -> Value:
+        """The index along a thread axis, or for a block axis of this extent the index of the block
+        to try."""
         tag = tag_of(stmt)
         if tag not in self._axes:
-            extent = evaluate(stmt.value, threads)
-            last = (extent if isinstance(extent, int) else 1) - 1
-            return min(place, last) if place >= 0 else max(last + 1 + place, 0)
+            return min(place, extent - 1) if place >= 0 else max(extent + place, 0)
         return axis_index(tag, self._axes, threads)
 
     def _round(
