@@ -17,6 +17,7 @@ from smemreuse.linter import lint
 from tests.random_kernels.choices import Pick
 from tests.random_kernels.families import FAMILIES
 from tests.random_kernels.incomplete import without_some
+from tests.random_kernels.shapes import ROWS, on_rows, partly_static
 from tests.soundness.as_it_stands import ASYNC_PROXY, inputs_from, some_modes
 from tests.soundness.linted import TRIED, goes_wrong, judge_report
 from tests.soundness.model.modes import as_it_stands
@@ -26,7 +27,7 @@ _MODULE = """
 @I.ir_module
 class Module:
     @T.prim_func(private=True)
-    def main(X: T.handle("int32", "global"), Y: T.handle("int32", "global")):
+    def main(X: T.handle("int32", "global"), Y: T.handle("int32", "global"), rows: T.int32):
         T.func_attr({"target": T.target({"arch": "sm_90a", "keys": ["cuda", "gpu"],
             "kind": "cuda", "max_num_threads": 1024, "tag": "", "thread_warp_size": 32}),
             "tirx.is_global_func": True, "tirx.noalias": True})
@@ -56,7 +57,7 @@ def both(text: str) -> tuple[Kernel, Kernel]:
 
 def _source(text: str) -> str:
     """A module of the kernel, as TVM's parser takes it."""
-    text = re.sub(r"(?m)^[XY] = T\.handle.*\n", "", text)
+    text = re.sub(rf"(?m)^(?:[XY] = T\.handle.*|{ROWS} = .*)\n", "", text)
     text = re.sub(r"(?m)^(tx = .*)$", rf"\1{_OTHER_AXES}", text)
     return _MODULE + indent(text.replace('"local.var"', '"local"'), " " * 8)
 
@@ -64,9 +65,11 @@ def _source(text: str) -> str:
 def examine_before(
     family: str, pick: Pick, seed: int, stats: Counter[str], *, tried: int = TRIED
 ) -> None:
-    """Grows a kernel of a family, takes barriers out, and examines it as a dump. Raises `Missed`
-    and `NotShown`."""
-    examine_dump(family, without_some(FAMILIES[family](pick), pick), seed, stats, tried=tried)
+    """Grows a kernel of a family, takes barriers out, and examines it as a dump: at times with
+    static shared memory, or on a grid that rows decide. Raises `Missed` and `NotShown`."""
+    text = without_some(FAMILIES[family](pick), pick)
+    text = on_rows(partly_static(text, pick), pick)
+    examine_dump(family, text, seed, stats, tried=tried)
 
 
 def examine_dump(

@@ -98,9 +98,11 @@ def check_certain(report: LintReport, model: Model, seed: int, wrong: str) -> No
     is certain for some inputs is to show with these. What is certain of long loops alone need not
     show with the data that the model was given."""
     certain = [one for one in report.hazards if one.certain and not one.if_long]
-    kinds = {one.kind for one in certain if not one.if_given}
-    if kinds and not wrong:
-        _require_shown(kinds, model, seed)
+    always = [one for one in certain if not one.if_given]
+    if always and not wrong:
+        for block in {_block(one) for one in always}:
+            kinds = {one.kind for one in always if _block(one) == block}
+            _require_shown(kinds, model.of_block(block), seed)
     for kinds, launch in launches(model.kernel, certain):
         _require_shown(kinds, launch, seed)
 
@@ -113,8 +115,14 @@ def launches(kernel: Kernel, hazards: Sequence[Hazard]) -> Iterator[tuple[set[Ha
     shown = [one for one in hazards if one.if_given and not _may_store_again(one)]
     for given in dict.fromkeys(one.if_given for one in shown):
         alike = [one for one in shown if one.if_given == given]
-        block = max((index for one in alike for _, index in one.blocks), default=0)
-        yield {one.kind for one in alike}, Model(kernel, [], _inputs(given), block)
+        block = max(map(_block, alike))
+        arguments = {one.name: one.first for one in given if not one.is_array}
+        yield {one.kind for one in alike}, Model(kernel, [], _inputs(given), block, arguments)
+
+
+def _block(hazard: Hazard) -> int:
+    """The index of the block that it is in; 0 where any block has it."""
+    return max((index for _, index in hazard.blocks), default=0)
 
 
 def _may_store_again(hazard: Hazard) -> bool:
@@ -132,10 +140,11 @@ def _may_store_again(hazard: Hazard) -> bool:
 
 
 def _inputs(given: Sequence[Given]) -> np.ndarray:
-    """What the one array of a random kernel holds."""
-    (row,) = given
-    assert row.is_array, given
-    return row.first + row.step * np.arange(4096)
+    """What the one array of a random kernel holds, if that matters."""
+    arrays = [one for one in given if one.is_array]
+    assert len(arrays) < 2, given
+    held = arrays[0] if arrays else Given("D", 1)
+    return held.first + held.step * np.arange(4096)
 
 
 def _require_shown(kinds: set[HazardKind], model: Model, seed: int) -> None:

@@ -86,10 +86,13 @@ class Expressions:
         """Whether only the thread decides it."""
         return all(
             isinstance(node, Const)
-            or (isinstance(node, Var) and node in self._axes)
+            or (isinstance(node, Var) and self._is_given(node))
             or (isinstance(node, Call) and node.op in OPERATORS)
             for node in walk(expr)
         )
+
+    def _is_given(self, var: Var) -> bool:
+        return var in self._axes or var.name in self._shape.arguments
 
     def _value(self, expr: Expr) -> Fn:
         if isinstance(expr, Const):
@@ -132,6 +135,9 @@ class Expressions:
         if var in self._axes:
             axis = self._axes[var][None, :, None]
             return lambda m, ids: axis[:, ids]
+        if var.name in self._shape.arguments:
+            given = whole(self._shape.arguments[var.name])
+            return lambda m, ids: given
 
         def found(m: Machine, ids: Ids) -> np.ndarray:
             held = m.variables.get(var)

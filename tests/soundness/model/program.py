@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -107,6 +107,8 @@ class Shape:
     """threadIdx.x of each thread."""
     thread: Var | None
     """threadIdx.x itself."""
+    arguments: Mapping[str, int]
+    """What the kernel is launched with, by name."""
 
     @property
     def all_threads(self) -> int:
@@ -123,7 +125,7 @@ class Program:
 # The launch -------------------------------------------------------------------------------------
 
 
-def find_shape(kernel: Kernel, block_index: int) -> Shape:
+def find_shape(kernel: Kernel, block_index: int, arguments: Mapping[str, int]) -> Shape:
     """Two blocks of a cluster are run where one may reach the other, else one block."""
     extents: dict[str, int] = {}
     variables: list[tuple[str, Var]] = []
@@ -135,7 +137,7 @@ def find_shape(kernel: Kernel, block_index: int) -> Shape:
             tag, extent, var = "threadIdx.y", stmt.extent, stmt.var
         if extent is None or var is None:
             continue
-        extents[tag] = int(extent.value) if isinstance(extent, Const) else 3
+        extents[tag] = _extent(extent, arguments)
         variables.append((tag, var))
     x, y, z = (extents.get(f"threadIdx.{axis}", 1) for axis in "xyz")
     blocks = 2 if any(_is_remote(stmt) for stmt in walk_statements(kernel.body)) else 1
@@ -152,7 +154,21 @@ def find_shape(kernel: Kernel, block_index: int) -> Shape:
         found = values.get(tag, block % extents[tag])
         axes[var] = found.astype(np.int64)
     thread = next((var for tag, var in variables if tag == "threadIdx.x"), None)
-    return Shape(x * y * z, blocks, axes, inside % x, thread)
+    return Shape(x * y * z, blocks, axes, inside % x, thread, arguments)
+
+
+UNKNOWN_EXTENT = 3
+
+
+def _extent(expr: Expr, arguments: Mapping[str, int]) -> int:
+    """How long an axis of the launch is; some length where the arguments do not tell."""
+    if isinstance(expr, Const):
+        return int(expr.value)
+    if isinstance(expr, Var):
+        return arguments.get(expr.name, UNKNOWN_EXTENT)
+    if not isinstance(expr, Call) or expr.op not in OPERATORS:
+        return UNKNOWN_EXTENT
+    return int(OPERATORS[expr.op](*(_extent(one, arguments) for one in expr.args)))
 
 
 def _is_remote(stmt: Stmt) -> bool:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from smemreuse.ir.kernel import Buffer, Kernel
+from tests.random_kernels.shapes import MOST_ROWS, ROWS
 from tests.soundness.model.execution import Execution
 from tests.soundness.model.expressions import Expressions
 from tests.soundness.model.machine import Machine
@@ -56,10 +57,13 @@ class Model:
         plans: Sequence[Offsets],
         inputs: np.ndarray,
         block: int | None = None,
+        arguments: Mapping[str, int] | None = None,
     ) -> None:
-        """`block`: the index of the thread block that is run, on each axis; the inputs choose one
-        otherwise."""
-        shape = find_shape(kernel, int(inputs[7]) % 3 if block is None else block)
+        """`block`: the index of the thread block that is run, on each axis; `arguments`: what the
+        kernel is launched with, by name. The inputs choose what is not given."""
+        given = {ROWS: 1 + int(inputs[8]) % MOST_ROWS, **(arguments or {})}
+        self._block = int(inputs[7]) if block is None else block
+        shape = find_shape(kernel, self._block, given)
         self.kernel = kernel
         self.overtaken = False
         """Whether some wait has passed in one phase in one mode, and in another one in another."""
@@ -76,6 +80,12 @@ class Model:
             apart |= {one: at + shift for one, at in side_by_side(kernel, scope).items()}
         self._layout = Layout(buffers, [apart, *({**apart, **plan} for plan in plans)], shape)
         self._inputs = inputs.astype(np.int64)
+
+    def of_block(self, block: int) -> Model:
+        """The same launch of the unmerged kernel, of which another block is run."""
+        if block == self._block:
+            return self
+        return Model(self.kernel, [], self._inputs, block)
 
     @property
     def places(self) -> int:
