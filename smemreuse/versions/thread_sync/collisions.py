@@ -36,10 +36,10 @@ from smemreuse.semantics.periodic import growth
 from smemreuse.versions.thread_sync import BoundValues, ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
 from smemreuse.versions.thread_sync.elements import EntryElements, are_compatible, meet, reaching
+from smemreuse.versions.thread_sync.models import Model
 from smemreuse.versions.thread_sync.path_conditions import (
     BLOCKS,
     ActiveThreads,
-    Model,
     PathConditions,
     Symbols,
     held,
@@ -58,7 +58,7 @@ LANE = 16
 
 MAX_ELEMENTS = 1 << 18
 MAX_INDEX = 1 << 48
-MAX_STEPS = 256
+MAX_STEPS = 1024
 """Rounds of a loop of which each is compared with the next one."""
 
 Made = tuple[Stmt, AccessEntry]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,7 +27,6 @@ from smemreuse.ir.kernel import (
     While,
     expressions_of,
     nested_blocks,
-    nodes_of,
     walk_statements,
 )
 from smemreuse.ir.launch import AXES, tag_of
@@ -38,10 +36,10 @@ from smemreuse.semantics.evaluate import (
     all_threads,
     axis_index,
     evaluate,
-    is_integer,
 )
 from smemreuse.semantics.table import varies_by_thread
 from smemreuse.versions.thread_sync import BoundValues
+from smemreuse.versions.thread_sync.models import Model, models_of
 
 MAX_LANES = 1 << 14
 """Threads times rounds that are evaluated for one statement."""
@@ -50,42 +48,6 @@ Symbols = frozenset[Var | Buffer]
 
 BLOCKS = (0, 1, 2, 3, -1)
 """Blocks that are tried: the index on each axis, or counted from its end."""
-
-
-MANY = 1 << 20
-"""A large argument."""
-
-MAX_RISING = 6
-"""Buffers of which it is tried that later elements are larger."""
-
-
-@dataclass(frozen=True)
-class Model:
-    """What everything unknown is assumed to be: each of the `arguments`, and each element of
-    `memory`; but those of the buffer `rising` are `STEP` times their index.
-
-    What the pass proves holds for all arguments and all contents of memory, so one model in which
-    two accesses collide shows that it has no proof.
-    """
-
-    arguments: int
-    memory: int
-    rising: Buffer | Var | None = None
-
-    STEP: ClassVar[int] = 1 << 10
-    """More than the elements of any tile."""
-
-    def load(self, load: Load, threads: Threads) -> Value:
-        """What an element holds; None for one of an unknown index."""
-        if load.buffer.storage is not self.rising:
-            return self.memory
-        found: Value = 0
-        for index in load.indices:
-            value = evaluate(index, threads)
-            if value is None or found is None:
-                return None
-            found = found + self.STEP * value
-        return found
 
 
 ASSUMED = "tl.assume"
@@ -150,7 +112,7 @@ class PathConditions:
         self._of_block: set[Var] = set()
         self._block(body, ())
         self._free = _free_variables(body)
-        self.models = _models(body)
+        self.models = models_of(body)
 
     def _block(self, block: Block, frames: tuple[Frame, ...]) -> None:
         """Records the frames around each statement of a block, and the statements' order."""
@@ -348,19 +310,6 @@ class PathConditions:
         count = min(count, max(MAX_LANES // max(threads.count, 1), 1))
         values = begin + step * np.arange(count)
         return ActiveThreads(threads.repeated(loop.var, values), active.free | {loop}, conditions)
-
-
-def _models(body: Block) -> tuple[Model, ...]:
-    """Those that are tried: nothing is there, all data are alike, or those rise of one buffer that
-    may decide anything, as ends of sequences do."""
-    rising: dict[Buffer | Var, None] = {}
-    for stmt in walk_statements(body):
-        if isinstance(stmt, (If, For, While, Bind)):
-            loads = [node for node in nodes_of(stmt) if isinstance(node, Load)]
-            whole = (one.buffer for one in loads if is_integer(one.buffer.dtype))
-            rising.update(dict.fromkeys(one.storage for one in whole))
-    alike = (Model(0, 0), Model(MANY, MANY), Model(MANY, 0))
-    return (*alike, *(Model(MANY, 0, one) for one in list(rising)[:MAX_RISING]))
 
 
 def _free_variables(body: Block) -> frozenset[Var]:

@@ -161,13 +161,19 @@ def test_conditions_within_expressions_may_exclude_each_other(condition: str, fo
         ("D[0] + tx < D[0]", False),
         ("tx < D[0] - 1", True),
         ("D[0] * 100 + tx < bx", False),  # in no block is it 1, 2 or more
+        ("c[0] <= tx and tx < D[0]", True),  # from where one says to where another does
+        ("D[0] <= tx and tx < c[0]", True),
+        ("tx + D[0] - c[0] == 1", True),
+        ("D[0] + tx < c[0] and c[0] < D[0]", False),
+        ("D[0] + tx + 200 < few[0]", False),  # of type int8
     ],
 )
 def test_what_threads_differ_in_for_data_is_tried_for_some_data(
     condition: str, found: bool
 ) -> None:
     """The pass has no proof where there are data for which threads collide."""
-    kernel = kernel_of(under(f"if {condition}", "As[tx] = 1\n") + "O[tx] = As[63 - tx]\n")
+    body = under(f"if {condition}", "As[tx] = 1\n") + "O[tx] = As[63 - tx]\n"
+    kernel = kernel_of(body, declared='few = T.alloc_buffer((4,), "int8", scope="local.var")')
     written, read = _touching(kernel, "As")
     assert collides(kernel, written, read) is found
 

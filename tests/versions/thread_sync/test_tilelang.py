@@ -53,6 +53,7 @@ CROSSING = "O[tx] = A[tx]\nB[(tx + 1) % 32] = D[tx]\n"
 CONDITIONS = [
     *("bx == 0", "bx % 2 == 1", "n < 3", "L[0] < 3", "L[bx] < n", "c[0] < 3"),
     *("tx < 32", "tx < 16", "32 <= tx", "tx % 2 == 0", "tx % 64 < 32", "tx < n", "c[tx] < 3"),
+    *("c[0] <= tx and tx < L[0]", "L[0] <= tx and tx < c[0]", "tx + L[0] - c[0] == 1"),
     *("tx < 32 and bx == 0", "tx < 32 or bx == 0", "tx // 32 == bx % 2"),
 ]
 
@@ -118,7 +119,13 @@ def test_own_elements_are_not_predicted_to_collide(name: str) -> None:
     assert not predicted(module_of(BODIES[name]))
 
 
-@pytest.mark.parametrize("name", ["bx == 0", "tx < 32", "while", "bound to all"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bx == 0", "tx < 32", "while", "bound to all"),
+        *("c[0] <= tx and tx < L[0]", "L[0] <= tx and tx < c[0]"),
+    ],
+)
 def test_these_are_predicted(name: str) -> None:
     assert predicted(module_of(BODIES[name]))
 
