@@ -268,6 +268,15 @@ def test_a_later_pass_puts_barriers_where_all_come_by() -> None:
     )
 
 
+def test_it_puts_none_between_what_it_takes_for_the_bytes_of_one_thread() -> None:
+    """Eight threads store one element, and each of them reads it: no barrier comes between."""
+    replicated = "As[tx // 8] = D[tx // 8]\nO[tx] = As[tx // 8]\n"
+    handed_on = "As[tx // 8] = D[tx // 8]\nO[tx] = As[7 - tx // 8]\n"
+    for body, apart in ((replicated, False), (handed_on, True)):
+        loop = under("for k in range(3)", f"Bs[tx] = D[tx + k]\nO[tx] = Bs[63 - tx]\n{body}")
+        assert is_apart(loop, assume_barriers=True) is apart
+
+
 def test_it_may_put_them_before_a_wait() -> None:
     store = STORED_A.replace("T.tma_store_wait", "O[tx] = As[tx]\n    T.tma_store_wait")
     assert is_apart(DONE_A + STORED_A + USE_B, assume_barriers=True)

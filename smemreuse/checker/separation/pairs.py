@@ -105,8 +105,8 @@ class Separation:
                 by_statement: dict[Stmt, list[MemoryAccess]] = {}
                 for stmt, access in found:
                     by_statement.setdefault(stmt, []).append(access)
-                size, synchronized = layout.sizes[buffer], self._prediction is not None
-                privacy = Privacy(facts, by_statement, size, reach, synchronized, self._work)
+                size = layout.sizes[buffer]
+                privacy = Privacy(facts, by_statement, size, reach, self._prediction, self._work)
                 privacy.require(
                     region.statements, reach.threads, slice(*layout.common(buffer, other))
                 )

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from smemreuse.checker.budget import STATEMENT, Work
+from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation.facts import Facts
 from smemreuse.checker.separation.reach import Reach
 from smemreuse.ir.access import Access
@@ -56,19 +57,21 @@ class Privacy:
         accesses: Mapping[Stmt, Sequence[MemoryAccess]],
         size: int,
         group: Reach,
-        are_synchronized: bool,
+        prediction: Prediction | None,
         work: Work,
     ):
-        """`group` are the threads that come to the scope; with `are_synchronized` a later pass sees
-        to it that they meet before a statement that has to come after an earlier one."""
+        """`group` are the threads that come to the scope, `prediction` the barriers that a later
+        pass puts in."""
         self._facts = facts
         self._accesses = accesses
         self._size = size
         self._group = group
         self._barriers = facts.meeting(group)
-        self._are_synchronized = are_synchronized
+        self._prediction = prediction
         self._work = work
         self._steps = 0
+        self._writers: set[Stmt] = set()
+        """What has written the buffer since all threads met."""
 
     def require(self, statements: Sequence[Stmt], threads: Threads, common: slice) -> None:
         """Raises `Exposed` if a byte in `common` may be read that is not written before."""
@@ -96,23 +99,44 @@ class Privacy:
         self._work.do(STATEMENT)
         if self._steps > MAX_STEPS:
             raise Exposed
-        if self._may_be_put_before(stmt):
-            written = _met(written)
+        if self._is_put_before(stmt):
+            written = self._all_met(written)
         for access in self._accesses.get(stmt, ()):
             written = self._accessed(access, threads, written, surely)
+            if access.access is not Access.READ:
+                self._writers.add(stmt)
         if isinstance(stmt, If):
             return self._branch(stmt, threads, written, surely)
         if isinstance(stmt, For):
             return self._for(stmt, threads, written, surely)
         if isinstance(stmt, While):
             self._any_rounds(stmt, threads, written, surely)
-        return _met(written) if stmt in self._barriers else written
+        return self._all_met(written) if stmt in self._barriers else written
 
-    def _may_be_put_before(self, stmt: Stmt) -> bool:
-        """Whether a later pass may put a barrier of all threads before a statement."""
-        if not self._are_synchronized or not self._facts.touches(stmt):
+    def _all_met(self, written: np.ndarray) -> np.ndarray:
+        """After a barrier of all threads."""
+        self._writers.clear()
+        return np.where(written == NOBODY, NOBODY, MET)
+
+    def _is_put_before(self, stmt: Stmt) -> bool:
+        """Whether a later pass puts a barrier of all threads between a statement and each one that
+        has written since they met. It puts none between accesses to what it takes for the bytes of
+        one thread: that is so of a replicated value, which several threads store alike."""
+        found = self._prediction
+        if found is None or not self._writers or stmt not in self._accesses:
             return False
-        return self._facts.assumed_for(stmt, self._group)
+        if not self._facts.assumed_for(stmt, self._group):
+            return False
+        paths = found.view.paths
+        return all(
+            found.collides(one, stmt, None)
+            if paths.order[one] < paths.order[stmt]
+            else any(
+                found.collides(one, stmt, loop)
+                for loop in {*paths.loops(one)} & {*paths.loops(stmt)}
+            )
+            for one in self._writers
+        )
 
     def _any_rounds(
         self, stmt: For | While, threads: Threads, written: np.ndarray, surely: bool
@@ -181,9 +205,13 @@ class Privacy:
             raise Exposed  # later statements may be executed earlier
         arms = list(self._facts.reaches.arms(stmt, threads))
         is_known = all(known for _, _, known in arms)
-        then, orelse = (
-            self._block(block, within, written, surely and is_known) for block, within, _ in arms
-        )
+        before, after, ways = frozenset(self._writers), set[Stmt](), []
+        for block, within, _ in arms:
+            self._writers = set(before)
+            ways.append(self._block(block, within, written, surely and is_known))
+            after |= self._writers
+        self._writers = after
+        then, orelse = ways
         counts = [within.count for _, within, _ in arms]
         one_way = all(count == threads.count for count in counts)  # all take the same, either one
         alike = np.where(then == orelse, then, SEVERAL)
@@ -217,11 +245,6 @@ class Privacy:
             for access in self._accesses.get(stmt, ())
         }
         return len(found) <= 1 and Access.READ_WRITE not in found
-
-
-def _met(written: np.ndarray) -> np.ndarray:
-    """After a barrier of all threads."""
-    return np.where(written == NOBODY, NOBODY, MET)
 
 
 def _by_start(starts: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
