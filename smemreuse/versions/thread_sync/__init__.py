@@ -2,7 +2,7 @@
 
 - `access_entries`: which accesses of a statement it records;
 - `path_conditions`: which threads it takes to reach a statement, in which rounds of its loops;
-- `models`: what may be given, to show what it cannot prove for all arguments and data;
+- `models`: what is tried for values of which nothing is known;
 - `elements`: which elements threads access by one, and whether those of two meet;
 - `collisions`: which two entries it surely takes to collide under a plan;
 - `candidates`: before which statements it may therefore put a barrier;

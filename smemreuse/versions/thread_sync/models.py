@@ -1,4 +1,4 @@
-"""What kernels may be given, to show what `ThreadSync` cannot prove for all arguments and data."""
+"""What is tried for values of which nothing is known: arguments, and what memory holds."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from smemreuse.semantics.evaluate import Threads, Value, evaluate, is_integer
 MANY = 1 << 20
 """A large argument."""
 
-MAX_RISING = 6
-"""Buffers of which it is tried that later elements are larger."""
+FEW = 5
+"""A small length of what data bound: rows of a tile, rounds of a loop."""
 
-MAX_APART = 16
-"""Buffers of which it is tried that each holds more than the one before."""
+MAX_RISING = 6
+"""Buffers of which it is tried that they hold more than the others, and more with each element."""
 
 
 @dataclass(frozen=True)
 class Model:
     """What everything unknown is assumed to be: each of the `arguments`, and each element of
-    `memory`; but those of the buffer `rising` are `STEP` times their index, and those of each of
-    the buffers `apart` are `by` times its number there, as begin and end of a sequence are.
+    `memory`; but those of the buffer `rising` are `first` and `STEP` times their index.
 
     What the pass proves holds for all arguments and all contents of memory, so one model in which
     two accesses collide shows that it has no proof.
@@ -35,26 +34,22 @@ class Model:
     arguments: int
     memory: int
     rising: Buffer | Var | None = None
-    apart: tuple[Buffer | Var, ...] = ()
-    by: int = 0
+    first: int = 0
 
     STEP: ClassVar[int] = 1 << 10
     """More than the elements of any tile."""
 
     def load(self, load: Load, threads: Threads) -> Value:
-        """What an element holds, or the most that its type can; None for one of an unknown
-        index."""
-        found, kind = self._held(load, threads), integer_type(load.buffer.dtype)
+        """What an element holds, no more than its type does; None for one of an unknown index."""
+        rises = load.buffer.storage is self.rising
+        found = self._risen(load, threads) if rises else self.memory
+        kind = integer_type(load.buffer.dtype)
         if found is None or kind is None:
             return found
         return min(found, kind.most) if isinstance(found, int) else np.minimum(found, kind.most)
 
-    def _held(self, load: Load, threads: Threads) -> Value:
-        if load.buffer.storage in self.apart:
-            return self.by * self.apart.index(load.buffer.storage)
-        if load.buffer.storage is not self.rising:
-            return self.memory
-        found: Value = 0
+    def _risen(self, load: Load, threads: Threads) -> Value:
+        found: Value = self.first
         for index in load.indices:
             value = evaluate(index, threads)
             if value is None or found is None:
@@ -64,21 +59,16 @@ class Model:
 
 
 def models_of(body: Block) -> tuple[Model, ...]:
-    """Those that are tried: nothing is there, all data are alike, those rise of one buffer that may
-    decide anything, or from one of these buffers to the next."""
-    deciding: dict[Buffer | Var, None] = {}
+    """Those that are tried: nothing is there, all data are alike, or those rise of one buffer that
+    may decide anything, as ends of sequences do; or one buffer holds a little more than all others,
+    as the end of a range in one scalar does whose begin is in another."""
+    rising: dict[Buffer | Var, None] = {}
     for stmt in walk_statements(body):
         if isinstance(stmt, (If, For, While, Bind)):
             loads = [node for node in nodes_of(stmt) if isinstance(node, Load)]
             whole = (one.buffer for one in loads if is_integer(one.buffer.dtype))
-            deciding.update(dict.fromkeys(one.storage for one in whole))
+            rising.update(dict.fromkeys(one.storage for one in whole))
     alike = (Model(0, 0), Model(MANY, MANY), Model(MANY, 0))
-    rising = (Model(MANY, 0, one) for one in list(deciding)[:MAX_RISING])
-    order = tuple(deciding)[:MAX_APART]
-    apart = (
-        Model(MANY, 0, apart=each, by=by)
-        for by in (Model.STEP, 1)
-        for each in (order, order[::-1])
-        if len(order) > 1
-    )
-    return (*alike, *rising, *apart)
+    tried = list(rising)[:MAX_RISING]
+    ranges = (Model(MANY, 1, one, FEW) for one in tried)
+    return (*alike, *(Model(MANY, 0, one) for one in tried), *ranges)

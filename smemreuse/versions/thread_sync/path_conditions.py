@@ -49,7 +49,6 @@ Symbols = frozenset[Var | Buffer]
 BLOCKS = (0, 1, 2, 3, -1)
 """Blocks that are tried: the index on each axis, or counted from its end."""
 
-
 ASSUMED = "tl.assume"
 """The key of an annotation that states a condition, which the pass takes to hold."""
 
