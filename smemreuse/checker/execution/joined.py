@@ -93,7 +93,8 @@ class JoinedPaths(ABC):
             self._report_arms(stmt, *arms)
             self.values.mark_divergent(stmt.then, stmt.orelse)
         if not are_alike:
-            self.state.become(after_then.joined(self.state))
+            together = not divergent and not agent.partly
+            self.state.become(after_then.joined(self.state, alike=together))
         for buffer, where, _ in filled_by_both(*arms) if divergent else ():
             self.state.memory.fill(buffer, where)
 
@@ -137,7 +138,7 @@ class JoinedPaths(ABC):
         for one in branches:
             if isinstance(one, If):
                 self._predicted.skips(agent, one.then, one.orelse)
-        self.state.become(after_then.joined(self.state))
+        self.state.become(after_then.joined(self.state, alike=True))
         everyone = self._vectors.warps(self._vectors.everyone)
         self.state.engines.drop_over(self.state.order.known_to_all(everyone).copies)
 
@@ -185,7 +186,8 @@ class JoinedPaths(ABC):
                 )  # the condition is evaluated again; no barrier can precede it
             if divergent:
                 self.values.mark_divergent(stmt.body)
-            merged = before.joined(self.state)
+            together = not divergent and not agent.partly
+            merged = before.joined(self.state, alike=together)
             settled = round_number > 1 and merged.knows_what(before)
             self.state.become(merged)
             if settled:
@@ -210,7 +212,8 @@ class JoinedPaths(ABC):
             self._drive(self._run(stmt.body, agent))
             agent.threads = threads
             self._statements.access(stmt, agent)
-            over = over[0].joined(self.state), over[1].joined(agent.timestamps)
+            joined = over[0].joined(self.state, alike=not agent.partly)
+            over = joined, over[1].joined(agent.timestamps)
             is_alike = round_number > 1 and self.state.is_as_before(before)
             if is_alike:
                 break

@@ -155,10 +155,30 @@ class Seen:
                 twin._recent[key] = _united([mine, entry]) if is_made else mine.again(entry)
         return twin
 
-    def note(self, key: Key, entry: Recent, order: Order) -> None:
-        """Remembers an access; `key` tells which ones are the same but for when."""
+    def without_past(self, first: np.ndarray) -> Seen:
+        """The same without the accesses that come before all that any warp does from now on, whose
+        clocks have all reached `first`."""
+        if not self._recent or not first.any():
+            return self
+        entries, epochs = self._stacked()
+        is_open = (epochs >= np.maximum(first, 1)).any(axis=1)
+        if is_open.all():
+            return self
+        twin = Seen(len(first), self._most)
+        for key, entry, stays in zip(self._recent, entries, is_open.tolist(), strict=True):
+            if stays:
+                twin.note_latest(entry)
+                twin._recent[key] = entry
+        return twin
+
+    def note_latest(self, entry: Recent) -> None:
+        """Counts an access among the latest ones."""
         latest = self.writes if entry.traced.is_write else self.reads
         np.maximum(latest, entry.epochs, out=latest)
+
+    def note(self, key: Key, entry: Recent, order: Order) -> None:
+        """Remembers an access; `key` tells which ones are the same but for when."""
+        self.note_latest(entry)
         self._stack = None
         before = self._recent.pop(key, None)
         self._recent[key] = entry if before is None else before.again(entry)
@@ -265,9 +285,16 @@ class History:
     def copy(self) -> History:
         return self._with({pair: seen.copy() for pair, seen in self.seen.items()})
 
-    def joined(self, other: History) -> History:
-        """The join after a branch: the accesses of both sides."""
-        return self._with({pair: seen.joined(other.seen[pair]) for pair, seen in self.seen.items()})
+    def joined(self, other: History, mine: Order, theirs: Order) -> History:
+        """The join after a branch: the accesses of both sides, but those that are past by the order
+        of their side."""
+        first, second = mine.inserted.min(axis=0), theirs.inserted.min(axis=0)
+        return self._with(
+            {
+                pair: seen.without_past(first).joined(other.seen[pair].without_past(second))
+                for pair, seen in self.seen.items()
+            }
+        )
 
     def _with(self, seen: dict[BufferPair, Seen]) -> History:
         twin = object.__new__(History)

@@ -84,15 +84,17 @@ class State:
         vars(self).update(vars(other))
         return given_up
 
-    def joined(self, other: State) -> State:
+    def joined(self, other: State, *, alike: bool = False) -> State:
         """The join of two states: what holds in both. An access that was never made in one of them
-        is over there, whoever asks."""
+        is over there, whoever asks; so is one that is past there by the order of that state, where
+        all threads went the same way, `alike`."""
         mine = self.engines.issued & ~other.engines.issued
         theirs = other.engines.issued & ~self.engines.issued
         order = self.order.joined(other.order, mine, theirs)
+        sides = (self.order, other.order) if alike else (order, order)
         return State(
             self.memory.joined(other.memory),
-            self.history.joined(other.history),
+            self.history.joined(other.history, *sides),
             order,
             self.proxies.joined(other.proxies, order.epochs),
             self.engines.joined(other.engines),

@@ -209,7 +209,7 @@ def test_a_full_arm_pushes_nothing_of_the_other_out() -> None:
     many.note(access(A, (5,), is_write=True, by=(5,)), order)
     distinct(few, order, RECENT - 1)
     distinct(many, order, RECENT + 9)
-    for joined in (few.joined(many), many.joined(few)):
+    for joined in (few.joined(many, order, order), many.joined(few, order, order)):
         distinct(joined, order, 1)
         assert len(conflicts(joined, order, 4)) == len(conflicts(joined, order, 5)) == 1
 
@@ -223,7 +223,17 @@ def test_a_copy_changes_alone() -> None:
 
 def test_what_both_have_is_kept_once() -> None:
     start = note(History(LAYOUT, WARPS), (True, 0, 1, 4))
-    assert len(kept(start.copy().joined(start.copy()))) == 1
+    order = Order(WARPS)
+    assert len(kept(start.copy().joined(start.copy(), order, order))) == 1
+
+
+def test_what_is_past_on_its_side_is_not_kept() -> None:
+    past, order = note(History(LAYOUT, WARPS), (True, 0, 1, 4)), order_at(1, 1)
+    order.barrier(warps(0, 1))
+    other = note(History(LAYOUT, WARPS), (True, 1, 1, 6))
+    both = other.joined(past, order_at(1, 1), order)
+    assert [entry.traced.where.tolist() for entry in kept(both)] == [[6, 7]]
+    assert latest(both, is_write=True) == [0, 1]
 
 
 # A join claims no more than either side -----------------------------------------------------------
@@ -271,7 +281,8 @@ def demands(machine: Machine) -> set[tuple[int, bool, int]]:
 
 
 def joined(one: Machine, other: Machine) -> Machine:
-    return one[0].joined(other[0]), one[1].joined(other[1])
+    history = one[0].joined(other[0], one[1], other[1])
+    return history, one[1].joined(other[1])
 
 
 @settings(max_examples=60, deadline=None)
