@@ -137,9 +137,12 @@ def meeting(one: ByteIndices, two: ByteIndices) -> tuple[ByteIndices, ByteIndice
     begin, end = max(int(one[0]), int(two[0])), min(int(one[-1]), int(two[-1])) + 1
     if begin >= end:
         return None
-    if is_run(one) and is_run(two):
-        both = np.arange(begin, end)
-        return both - one[0], both - two[0]
+    if len(one) > len(two):  # the few are looked up among the many
+        found = meeting(two, one)
+        return None if found is None else (found[1], found[0])
+    if is_run(two):
+        part = np.arange(*_between(one, begin, end).indices(len(one)))
+        return (part, one[part] - two[0]) if len(part) else None
     at = np.searchsorted(two, one)
     left = np.flatnonzero(two[np.minimum(at, len(two) - 1)] == one)
     return (left, at[left]) if len(left) else None

@@ -239,26 +239,37 @@ class Seen:
                 self._recent = {key: _united(alike), **self._recent}
 
 
+def _all_of(numbers: list[np.ndarray]) -> np.ndarray:
+    """Those that occur anywhere, in order: as `np.unique`, for the small numbers of threads."""
+    occur = np.zeros(max(int(one.max(initial=-1)) for one in numbers) + 1, dtype=bool)
+    for one in numbers:
+        occur[one] = True
+    found: np.ndarray = np.flatnonzero(occur)
+    return found
+
+
 def _united(entries: list[Recent]) -> Recent:
     """Several accesses as one, that is any of them; a byte's thread only where they agree."""
-    where = np.unique(np.concatenate([entry.traced.where for entry in entries]))
-    threads = np.full(len(where), ANYONE)
-    touched = np.zeros(len(where), dtype=bool)
+    begin = min(int(entry.traced.where[0]) for entry in entries)
+    end = max(int(entry.traced.where[-1]) for entry in entries) + 1
+    threads = np.full(end - begin, ANYONE)
+    touched = np.zeros(end - begin, dtype=bool)
     for entry in entries:
-        at = np.searchsorted(where, entry.traced.where)
+        at = entry.traced.where - begin
         agree = ~touched[at] | (threads[at] == entry.traced.by_thread)
         threads[at] = np.where(agree, entry.traced.by_thread, ANYONE)
         touched[at] = True
+    where = np.flatnonzero(touched) + begin
     epochs = np.max([entry.epochs for entry in entries], axis=0)
-    ids = np.unique(np.concatenate([entry.traced.ids for entry in entries]))
+    ids = _all_of([entry.traced.ids for entry in entries])
     last = entries[-1].traced
     made = replace(
         last,
         where=where,
-        by_thread=threads,
+        by_thread=threads[touched],
         certain=False,
         ids=ids,
-        warps=np.unique(ids // 32),
+        warps=_all_of([ids // 32]),
         footprint=None,
         starts=None,
     )
