@@ -12,6 +12,7 @@ from smemreuse.equivalence.memory import GlobalMemory, GlobalPlaces, Numbering
 from smemreuse.equivalence.program import (
     Bound,
     Fill,
+    Fold,
     Marker,
     Operation,
     Region,
@@ -106,11 +107,33 @@ class Effects(Expressions):
         if self.points.extents:
             self._at_points(one)
             return
+        if one.fold is not None:
+            self._fold(one, one.fold)
+            return
         taken = [self._taken(region) for region in (*one.reads, *one.writes)]
         operands = [self.value(operand) for operand in one.operands]
         digest = combined(one.name, (*operands, *taken))
         for number, region in enumerate(one.writes):
             self._put(region, places("result", (digest, number), region.extents))
+
+    def _fold(self, one: Operation, fold: Fold) -> None:
+        """A product, step by step: what one step leaves is what the next one adds to, so that a
+        product of slices, one after the other, leaves the same."""
+        (into,) = one.writes
+        matrices = [self._taken(region).over(region.extents) for region in one.reads]
+        value = self._taken(into)
+        operands = [self.value(operand) for operand in one.operands]
+        depth = one.reads[0].extents[fold.axes[0]]
+        for begin in range(0, depth, fold.step):
+            inner = slice(begin, begin + fold.step)
+            parts = (
+                matrix.at((slice(None),) * axis + (inner,))
+                for matrix, axis in zip(matrices, fold.axes, strict=True)
+            )
+            digest = combined(one.name, (*operands, *parts, value))
+            value = places("result", (digest, 0), into.extents)
+            self.tiles.work += value.rest.size
+        self._put(into, value)
 
     def _at_points(self, one: Operation) -> None:
         """An operation on single elements, at all points at once. They may meet in an element:

@@ -67,14 +67,28 @@ class Fill:
     value: Expr
 
 
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """How a matrix product adds up: step by step along its inner dimension, in order.
+
+    `axes` are the inner dimension's in the first and the second matrix, `step` the elements that
+    one step takes of it. Each step is any function of those elements and of what it adds to.
+    """
+
+    axes: tuple[int, int]
+    step: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """Any function of the elements of some regions; what it writes it may have read before."""
+    """Any function of the elements of some regions; what it writes it may have read before. With a
+    `fold` it is carried out in steps, on its one written region."""
 
     name: str
     reads: tuple[Region, ...]
     writes: tuple[Region, ...]
     operands: tuple[Expr, ...] = ()
+    fold: Fold | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

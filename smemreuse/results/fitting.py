@@ -12,6 +12,8 @@ class LeverKind(str, Enum):
     STAGES = "stages"
     LATER_LOADS = "later-loads"
     DIRECT_STORE = "direct-store"
+    RELOAD = "reload"
+    SLICES = "slices"
 
     def __str__(self) -> str:
         return self.value

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from smemreuse.equivalence import (
     Fill,
+    Fold,
     Loop,
     Operation,
     Region,
@@ -71,6 +72,20 @@ def product(one: Buffer | Region, two: Buffer | Region, into: Buffer) -> Operati
     """`into += one * two`."""
     reads = tuple(each if isinstance(each, Region) else region(each) for each in (one, two))
     return Operation("product", reads, (region(into),))
+
+
+def folded(one: Buffer | Region, two: Buffer | Region, into: Buffer, step: int = 1) -> Operation:
+    """The same, added up along the inner dimension, `step` elements at a time."""
+    plain = product(one, two, into)
+    return Operation(plain.name, plain.reads, plain.writes, fold=Fold((1, 0), step))
+
+
+def deep(first: int, count: int = DEEP // 2) -> tuple[Region, Region]:
+    """Slices of the tiles a and b along the inner dimension of their product."""
+    return (
+        region(a, 0, first, extents=(ROWS, count)),
+        region(b, first, 0, extents=(count, ROWS)),
+    )
 
 
 def store(buffer: Buffer, *indices: Operand, value: Operand) -> Write:

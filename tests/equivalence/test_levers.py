@@ -7,6 +7,7 @@ import pytest
 from smemreuse.equivalence import TileProgram, equivalence
 from smemreuse.ir.expr import Var
 from tests.equivalence.programs import (
+    DEEP,
     LENGTH,
     LOAD_A,
     LOAD_B,
@@ -14,11 +15,16 @@ from tests.equivalence.programs import (
     OWN_TILE,
     ROUNDS,
     ROWS,
+    A,
+    B,
     a,
     add,
+    b,
     c,
     copy,
+    deep,
     fill,
+    folded,
     gemm,
     half,
     k,
@@ -33,11 +39,17 @@ from tests.equivalence.programs import (
     ring_of,
     rows,
     store,
+    tile,
     times,
     turn,
 )
 
 N = 12
+MORE = copy(region(A, 0, 0, extents=(ROWS, DEEP)), a)
+LOAD_FIRST_B = copy(region(B, 0, 0, extents=(DEEP, ROWS)), b)
+SCALE = product(a, a, c)
+DEEP_OF_TURN = add(times(k, DEEP), times(turn, DEEP // 2))
+first, second = tile("first", ROWS, DEEP // 2), tile("second", DEEP // 2, ROWS)
 
 
 def of_unknown_length(*body: object, ahead: int = 2) -> TileProgram:
@@ -62,6 +74,31 @@ ACCEPTED = {
                 copy(rows(c, ROWS // 2), half),
                 copy(half, own_rows(ROWS // 2)),
             )
+        ),
+    ),
+    "a product in slices": (
+        gemm(LOAD_A, LOAD_B, folded(a, b, c)),
+        gemm(LOAD_A, LOAD_B, folded(*deep(0), c), folded(*deep(DEEP // 2), c)),
+    ),
+    "slices of a product, each loaded for itself": (
+        gemm(LOAD_A, LOAD_B, folded(a, b, c)),
+        gemm(
+            loop(
+                turn,
+                2,
+                copy(region(A, 0, DEEP_OF_TURN, extents=(ROWS, DEEP // 2)), first),
+                copy(region(B, DEEP_OF_TURN, 0, extents=(DEEP // 2, ROWS)), second),
+                folded(first, second, c),
+            ),
+            ahead=0,
+        ),
+    ),
+    "a tile that is loaded again for each use": (
+        program(fill(c), MORE, LOAD_FIRST_B, loop(k, LENGTH, SCALE, MULTIPLY), copy(c, OWN_TILE)),
+        program(
+            fill(c),
+            loop(k, LENGTH, MORE, SCALE, MORE, LOAD_FIRST_B, MULTIPLY),
+            copy(c, OWN_TILE),
         ),
     ),
     "a ring with fewer tiles": (ring_of(3, 2), ring_of(2, 1)),

@@ -25,7 +25,9 @@ from tests.equivalence.programs import (
     call,
     copy,
     d,
+    deep,
     fill,
+    folded,
     gemm,
     half,
     i,
@@ -130,7 +132,13 @@ def until(*body: Statement) -> TileProgram:
     return program(fill(c), Repeat(call("lt", load(c, 0, 0), 1), body), copy(c, OWN_TILE))
 
 
+def in_slices(*begins: int) -> TileProgram:
+    """A product of which slices from these places on are added up."""
+    return between(MORE, LOAD_B, *(folded(*deep(one), c) for one in begins))
+
+
 SCALE = product(a, a, c)
+IN_SLICES = between(MORE, LOAD_B, folded(a, b, c))
 MUTANTS: dict[str, Pair] = {
     "a ring that is too short for its loads": (ring_of(3, 2), ring_of(2, 2)),
     "a ring of which another round is read": (
@@ -221,6 +229,22 @@ MUTANTS: dict[str, Pair] = {
     "a tile that a loop adds to": (perhaps_carried(), perhaps_carried(fill(c))),
     "a tile that a condition leaves": (on_condition(), on_condition(last=(fill(a, 1),))),
     "a condition on another arm": (on_condition(), on_condition(fill(a))),
+    "slices of a product in another order": (IN_SLICES, in_slices(DEEP // 2, 0)),
+    "a slice of a product that is left out": (IN_SLICES, in_slices(0)),
+    "slices of a product that overlap": (IN_SLICES, in_slices(0, 1, DEEP // 2)),
+    "a product in other steps": (IN_SLICES, between(MORE, LOAD_B, folded(a, b, c, 2))),
+    "slices that are no whole steps": (
+        between(MORE, LOAD_B, folded(a, b, c, 4)),
+        between(MORE, LOAD_B, folded(*deep(0), c, 4), folded(*deep(DEEP // 2), c, 4)),
+    ),
+    "a tile that is loaded again after it was written": (
+        between(MORE, SCALE, CHANGE, SCALE),
+        between(MORE, SCALE, CHANGE, MORE, SCALE),
+    ),
+    "a tile that is loaded again from elsewhere": (
+        between(MORE, loop(k, ROUNDS, SCALE)),
+        between(loop(k, ROUNDS, LOAD_A, SCALE)),
+    ),
     "points in another place": (at_points(turned=False), at_points(turned=True)),
     "markers in another order": (
         between(MORE, Marker("fence"), Marker("barrier"), LOAD_B, MULTIPLY),

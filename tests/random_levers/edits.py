@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from smemreuse.compilers.tilelang.levers.reload_settings import with_reloads
+from smemreuse.compilers.tilelang.levers.reloads import loaded_tiles
 from smemreuse.compilers.tilelang.levers.rewrites import direct_stores, fewer_stages
 from smemreuse.compilers.tilelang.levers.tile_ops import sequences, with_sequences
 from smemreuse.compilers.tilelang.visitor import TIR, tirx
 from tests.random_kernels.choices import Grower
 from tests.random_levers.kernels import integer, operation
 
-LEVERS = "levers"
+LEVERS, RELOADS = "levers", "reloads"
+ELEMENT_BYTES = 2
+"""The least that a slice has of a row: any number of elements of tiles of 16 bits."""
 
 
 def levers(grower: Grower, func: Any) -> Any | None:
@@ -21,6 +25,14 @@ def levers(grower: Grower, func: Any) -> Any | None:
         if grower.chance(2) or (changed is None and each is choices[-1]):
             changed = grower.one_of(each).rewrite(func if changed is None else changed)
     return changed
+
+
+def reloads(grower: Grower, func: Any) -> Any | None:
+    """Some of the tiles loaded again for each use, products in slices or not; None without any."""
+    tiles = loaded_tiles(func)
+    few = grower.chance(3)
+    chosen = [one.buffer for one in tiles if not few or grower.chance(2)]
+    return with_reloads(func, chosen, grower.pick(1, 2), ELEMENT_BYTES) if chosen else None
 
 
 def moved(grower: Grower, func: Any) -> Any | None:
@@ -63,6 +75,7 @@ def restaged(grower: Grower, func: Any) -> Any | None:
 
 EDITS = {
     LEVERS: levers,
+    RELOADS: reloads,
     "moved": moved,
     "left out": left_out,
     "repeated": repeated,

@@ -35,7 +35,7 @@ def examine(kind: str, pick: Pick, seed: int, stats: Counter[str]) -> None:
     if changed is None:
         stats[f"{kind}: none"] += 1
         return
-    reader = ProgramReader()
+    reader = ProgramReader(step=1)
     proof = equivalence(reader.program("main", func), reader.program("main", changed))
     differs = difference(grower, func, changed, seed)
     way = "accepted" if proof.holds else "refused"
@@ -50,7 +50,7 @@ def difference(grower: KernelGrower, func: Any, changed: Any, seed: int) -> str:
     """The tensor in which runs of two forms leave something else; empty where none does. The
     reference is the function as it is written."""
     random = Random(seed)
-    tiles = [*grower.shared, grower.ring, *grower.fragments]
+    tiles = [*grower.shared, *grower.kept, grower.ring, *grower.fragments]
     for number in range(RUNS):
         inputs = tiles, random.randint(0, MOST_ROUNDS), seed + number
         wanted = run(func, *inputs, in_order)

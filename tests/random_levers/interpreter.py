@@ -63,7 +63,9 @@ class Machine:
             self._box(regions[0])[...] = rounded(self.value(call.args[1]), dtype_of(regions[0]))
         elif name == "gemm":
             one, two, into = (np.squeeze(self._box(each)) for each in regions)
-            into[...] = (7 * into + (one * 3 + 1) @ two % PRIME + 5) % PRIME
+            for inner in range(one.shape[1]):  # in the order in which a product adds up
+                step = np.outer(one[:, inner] * 3 + 1, two[inner])
+                into[...] = (7 * into + step % PRIME + 5) % PRIME
         else:
             source, into = (self._box(each) for each in regions)
             into[...] = (11 * into + np.cumsum(source, axis=0) + 3) % PRIME
@@ -115,6 +117,9 @@ class Machine:
     # Operands -----------------------------------------------------------------------------------
 
     def _of(self, buffer: Any) -> np.ndarray:
+        if buffer.name not in self.memory:  # a tile that a rewrite has added
+            shape = tuple(int(one) for one in buffer.shape)
+            self.memory[buffer.name] = np.full(shape, self.garbage.randrange(PRIME) % 64)
         return self.memory[buffer.name]
 
     def _box(self, region: Any) -> np.ndarray:

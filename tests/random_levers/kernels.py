@@ -31,6 +31,13 @@ def operation(name: str, *operands: Any) -> Any:
     return tirx.Evaluate(call)
 
 
+def gemm(one: Any, two: Any, into: Any) -> Any:
+    """`into += one * two`, with the operands that TileLang hands on."""
+    no, zero = tirx.IntImm("bool", 0), integer(0)
+    sizes = [integer(SIDE)] * 3
+    return operation("gemm", one, two, into, no, no, *sizes, zero, no, zero, zero, zero)
+
+
 def sequence(statements: list[Any]) -> Any:
     return statements[0] if len(statements) == 1 else tirx.SeqStmt(statements)
 
@@ -50,6 +57,10 @@ class KernelGrower(Grower):
             for name, dtype in shared.items()
         ]
         self.ring = tirx.decl_buffer((3, *square), "float16", "ring", scope="shared.dyn")
+        self.kept = [
+            tirx.decl_buffer(square, "float16", name, scope="shared.dyn") for name in ("p", "q")
+        ]
+        """Tiles that are loaded first of all, and used in products."""
         self.fragments = [
             tirx.decl_buffer(square, "float32", name, scope="local.fragment")
             for name in ("c", "f", "g")
@@ -64,7 +75,9 @@ class KernelGrower(Grower):
         return tirx.decl_buffer((GLOBAL, GLOBAL), dtype, name, scope="global")
 
     def function(self) -> Any:
+        begin = [self.load_into(one) for one in self.kept]
         body = [*self.block_of(2, 1), *self.tiles(), *self.block_of(1, 1), *self.epilogue()]
+        body = [*begin, *body]
         kernel = tirx.For(
             self.block, integer(0), integer(BLOCKS), tirx.ForKind.SERIAL, sequence(body)
         )
@@ -158,7 +171,7 @@ class KernelGrower(Grower):
         return tirx.For(var, integer(0), extent, tirx.ForKind.SERIAL, body)
 
     def load(self) -> Any:
-        source = region(self.source(), READ, [self.index(), self.index()], [SIDE, SIDE])
+        source = self.tile_of_tensor()
         if self.chance(4):
             begins = [self.turn(), integer(0), integer(0)]
             return self.copy(source, region(self.ring, WRITE, begins, [1, SIDE, SIDE]))
@@ -167,6 +180,12 @@ class KernelGrower(Grower):
             half = region(self.source(), READ, [self.index(), self.index()], [2, SIDE])
             return self.copy(half, region(self.one_of(self.shared), WRITE, rows, [2, SIDE]))
         return self.copy(source, self.whole(self.one_of(self.shared), WRITE))
+
+    def load_into(self, tile: Any) -> Any:
+        return self.copy(self.tile_of_tensor(), self.whole(tile, WRITE))
+
+    def tile_of_tensor(self) -> Any:
+        return region(self.source(), READ, [self.index(), self.index()], [SIDE, SIDE])
 
     def source(self) -> Any:
         return self.one_of(self.outputs if self.in_place and self.chance(2) else self.inputs)
@@ -182,7 +201,9 @@ class KernelGrower(Grower):
             begins = [self.turn(), integer(0), integer(0)]
             one = region(self.ring, READ, begins, [1, SIDE, SIDE])
         two, into = self.one_of(self.shared), self.one_of(self.fragments)
-        return operation("gemm", one, self.whole(two, READ), self.whole(into, BOTH))
+        if self.chance(3):
+            one, two = self.whole(self.kept[0], READ), self.kept[1]
+        return gemm(one, self.whole(two, READ), self.whole(into, BOTH))
 
     def reduced(self) -> Any:
         source, into = self.one_of(self.shared), self.one_of(self.fragments)

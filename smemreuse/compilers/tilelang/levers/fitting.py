@@ -3,16 +3,19 @@
 A function that fits as it is stays so. Else combinations of levers are lowered, the cheapest first,
 as far as it takes to know what their blocks need. The first that fits is taken in which lint finds
 no more than in the function itself. A combination is not lowered unless it is proved to be
-reads-from equivalent to the function. The advisor's model says what it should cost, and does not
-choose: it was held against kernels with stages alone, and of 30 pairs on an H200 its choice was the
-slower one in 16, by up to 2.3 times (docs/results/fitting-h200.json).
+reads-from equivalent to the function. Where the strongest of these are not enough, tiles are loaded
+again with them, as few as suffice; of the others those go that it fits without.
+
+The advisor's model says what it should cost, and does not choose: it was held against kernels with
+stages alone, and of 30 pairs on an H200 its choice was the slower one in 16, by up to 2.3 times
+(docs/results/fitting-h200.json).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +24,7 @@ from smemreuse.advisor.model import estimate
 from smemreuse.compilers.tilelang.advice import tensor_bytes
 from smemreuse.compilers.tilelang.estimate import LoweringPlace, LoweringRequest
 from smemreuse.compilers.tilelang.levers.programs import ProgramReader
+from smemreuse.compilers.tilelang.levers.reload_settings import reload_settings
 from smemreuse.compilers.tilelang.levers.rewrites import LeverSetting, direct_stores, fewer_stages
 from smemreuse.compilers.tilelang.sizing import SizedKernel, sized_kernels
 from smemreuse.equivalence import TileProgram, Unfollowed, equivalence
@@ -72,6 +76,45 @@ class _Trial:
         found = Counter((str(one.kind), one.certain) for each in reports for one in each.hazards)
         found.update(("unknown", False) for each in reports if each.unknown)
         return found
+
+
+class _Trials:
+    """What came of the combinations that were lowered, each once."""
+
+    def __init__(self, lower: Callable[[Settings], _Trial], limit: int, first: _Trial) -> None:
+        self._lower, self._limit, self.first = lower, limit, first
+        self._known: dict[Settings, _Trial | None] = {}
+        self.hazardous = 0
+
+    @property
+    def count(self) -> int:
+        return len(self._known)
+
+    @property
+    def unlowered(self) -> int:
+        """Combinations that TileLang cannot lower."""
+        return sum(one is None for one in self._known.values())
+
+    def made(self, settings: Settings) -> _Trial | None:
+        if settings not in self._known:
+            try:
+                self._known[settings] = self._lower(settings)
+            except Exception:  # TileLang raises of all kinds: it cannot lower this combination
+                self._known[settings] = None
+        return self._known[settings]
+
+    def small_enough(self, settings: Settings) -> bool:
+        found = self.made(settings)
+        return found is not None and found.bytes <= self._limit
+
+    def fits(self, settings: Settings) -> bool:
+        """Whether it takes few enough bytes, and lint finds no more than in the function itself."""
+        found = self.made(settings)
+        if found is None or found.bytes > self._limit:
+            return False
+        more = bool(found.hazards - self.first.hazards)
+        self.hazardous += more
+        return not more
 
 
 class _Comparison:
@@ -179,18 +222,39 @@ class FunctionFitting:
     def _cheapest(self, first: _Trial) -> tuple[_Trial | None, int, str]:
         """The cheapest combination that fits, and in which lint finds no more than in the function
         itself; how many were tried, and why there is none."""
-        refused = hazardous = tried = 0
-        for tried, settings in enumerate(self._proved(), 1):
-            try:
-                trial = self._tried(settings)
-            except Exception:  # TileLang raises of all kinds: it cannot lower this combination
-                refused += 1
+        trials = _Trials(self._tried, self.limit, first)
+        strongest = self._strongest()
+        enough = not self._reloads or not strongest or trials.small_enough(strongest)
+        for settings in self._proved() if enough else ():
+            if trials.fits(settings):
+                return trials.made(settings), trials.count, ""
+        found = self._reloaded(trials, strongest)
+        return found, trials.count, "" if found is not None else self._why(trials)
+
+    def _strongest(self) -> Settings:
+        """All levers but reloads, each as far as it goes, if that is equivalent."""
+        refused = {one.lever for one in self._refused}
+        kept = [[one for one in each if one.lever not in refused] for each in self._choices]
+        found = tuple(each[-1] for each in kept if each)
+        return () if self._comparison.why_not(found) else found
+
+    @cached_property
+    def _reloads(self) -> list[LeverSetting]:
+        return reload_settings(self.func)
+
+    def _reloaded(self, trials: _Trials, others: Settings) -> _Trial | None:
+        """The function with as few tiles loaded again as suffice beside other levers, and of those
+        only what it does not fit without."""
+        for one in self._reloads:
+            settings = (*others, one)
+            if self._comparison.why_not(settings) or not trials.fits(settings):
                 continue
-            if trial.bytes <= self.limit:
-                if not trial.hazards - first.hazards:
-                    return trial, tried, ""
-                hazardous += 1
-        return None, tried, self._why(first, refused, hazardous)
+            for each in sorted(others, key=lambda other: -other.cost):
+                fewer = tuple(other for other in settings if other is not each)
+                if not self._comparison.why_not(fewer) and trials.fits(fewer):
+                    settings = fewer
+            return trials.made(settings)
+        return None
 
     def _tried(self, settings: Settings, objective: ObjectiveName = "bytes") -> _Trial:
         func = pulled(self.func, settings)
@@ -222,18 +286,19 @@ class FunctionFitting:
         except PlanError:
             return None
 
-    def _why(self, first: _Trial, refused: int, hazardous: int) -> str:
-        if hazardous:
+    def _why(self, trials: _Trials) -> str:
+        if trials.hazardous:
             return "lint finds more hazards in all that fits than in the function itself"
-        largest = max(first.kernels, key=lambda one: one.bytes)
+        largest = max(trials.first.kernels, key=lambda one: one.bytes)
         buffers = sorted(
             (one for one in largest.kernel.allocations(DYNAMIC_SCOPE) if one.size),
             key=lambda one: -(one.size or 0),
         )
         peak = ", ".join(f"{one.name} ({one.size:,})" for one in buffers[:MOST_NAMED])
-        more = f"; TileLang cannot lower {refused} of the changes" if refused else ""
+        count = trials.unlowered
+        more = f"; TileLang cannot lower {count} of the changes" if count else ""
         if self._refused:
             one = self._refused[0]
             more += f"; not proved to change no result: {one.lever.sentence} ({one.why})"
-        levers = "fewer stages, later loads and direct stores"
+        levers = "fewer stages, later loads, direct stores and reloads"
         return f"{levers} are not enough; its largest buffers are {peak}{more}"

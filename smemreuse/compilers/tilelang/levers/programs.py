@@ -11,20 +11,23 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from smemreuse.advisor.grid import SWIZZLE
+from smemreuse.compilers.tilelang.levers.products import PRODUCT, MatrixProduct, product_of
 from smemreuse.compilers.tilelang.levers.tile_ops import (
     COPY,
     NUM_STAGES,
     REGION,
     WRITE,
+    extent_of,
     is_pure,
     name_of,
     number,
 )
-from smemreuse.compilers.tilelang.visitor import TirVisitor
+from smemreuse.compilers.tilelang.visitor import TirVisitor, tirx
 from smemreuse.equivalence import (
     Bound,
     Branch,
     Fill,
+    Fold,
     Loop,
     Marker,
     Operation,
@@ -69,10 +72,15 @@ BY_THREAD = "threads are distinguished by their numbers"
 class ProgramReader(TirVisitor):
     """Reads forms of one function: variables and buffers that they share are the same in all."""
 
-    def __init__(self) -> None:
+    def __init__(self, step: int | None = None) -> None:
+        """`step` are the elements of its inner dimension that a product adds up at a time, by
+        default those of one instruction."""
         super().__init__()
+        self._step = step
         self._threads: dict[Any, Expr | None] = {}
         """Variables in which threads differ, and those that are 0 in all."""
+        self._bound: dict[Any, Any] = {}
+        """What variables are bound to, in terms of those that are bound to nothing."""
 
     def program(self, name: str, func: Any) -> TileProgram:
         """Raises `Unfollowed` for what the order of its statements says not all of."""
@@ -146,6 +154,7 @@ class ProgramReader(TirVisitor):
             raise Unfollowed("an address is used as a value")
         else:
             bound = (Bound(self.var(node.var), self.expr(node.value)),)
+            self._bound[node.var] = tirx.stmt_functor.substitute(node.value, self._bound)
         return (*bound, *self.statements(getattr(node, "body", None)))
 
     read_LetStmt = read_Bind
@@ -191,16 +200,29 @@ class ProgramReader(TirVisitor):
         return TileCopy(self._region(call.args[0]), self._region(call.args[1]))
 
     def _operation(self, call: Any, name: str) -> Statement:
+        product = product_of(call)
+        if product is not None:
+            return self._product(product)
         regions = [one for one in call.args if name_of(one) in REGION]
         others = tuple(self.expr(one) for one in call.args if name_of(one) not in REGION)
         masks = [number(one.args[1]) or _READ | WRITE for one in regions]
         read = [one for one, mask in zip(regions, masks, strict=True) if mask & _READ]
         written = [one for one, mask in zip(regions, masks, strict=True) if mask & WRITE]
-        notes = self.call_extras(call)
-        operands = (*others, *(Const(one) for one in notes), *notes.values())
+        operands = (*others, *self._notes(call))
         return Operation(
             name, tuple(map(self._region, read)), tuple(map(self._region, written)), operands
         )
+
+    def _product(self, product: MatrixProduct) -> Statement:
+        one, two, into = map(self._region, product.call.args[:3])
+        operands = (*map(self.expr, product.settings()), *self._notes(product.call))
+        fold = Fold(product.axes, self._step or product.step)
+        return Operation(PRODUCT, (one, two), (into,), operands, fold)
+
+    def _notes(self, call: Any) -> tuple[Expr, ...]:
+        """The annotations of a call."""
+        notes = self.call_extras(call)
+        return (*(Const(one) for one in notes), *notes.values())
 
     def _atomic(self, call: Any, name: str) -> Statement:
         target = call.args[0]
@@ -214,7 +236,7 @@ class ProgramReader(TirVisitor):
     def _region(self, call: Any) -> Region:
         load = call.args[0]
         begins = tuple(map(self.expr, load.indices))
-        extents = [number(one) for one in call.args[2:]]
+        extents = [extent_of(one, self._bound) for one in call.args[2:]]
         found = tuple(one for one in extents if one is not None)
         if len(found) != len(begins) or len(extents) != len(begins):
             raise Unfollowed(f"the extents of a region of {load.buffer.name} are not known")

@@ -26,7 +26,7 @@ from smemreuse.compilers.tilelang.levers.tile_ops import (
     is_whole,
     sequences,
     touched,
-    uses_of,
+    uses_in,
     with_sequences,
 )
 from smemreuse.compilers.tilelang.visitor import TIR, tirx
@@ -52,7 +52,7 @@ class LeverSetting:
 
 
 def pipelines(func: Any) -> list[tuple[Any, int]]:
-    """The pipelined loops of a function in the order of `_with_stages`, each with its stages."""
+    """The pipelined loops of a function in the order of `with_stages`, each with its stages."""
     return [(loop, _stages(loop)) for loop in _pipelined(func.body)]
 
 
@@ -91,14 +91,16 @@ def _fewer(at: int, name: str, stages: int, left: int) -> LeverSetting:
     else:
         sentence = f"the loop over {name} loads each tile where it is used, not {stages} ahead"
         kind, cost = LeverKind.LATER_LOADS, 0.5
-    return LeverSetting(Lever(kind, sentence), lambda func: _with_stages(func, at, left), cost)
+    return LeverSetting(Lever(kind, sentence), lambda func: with_stages(func, at, left), cost)
 
 
 def _counted(stages: int) -> str:
     return f"{stages} stage{'s' if stages > 1 else ''}"
 
 
-def _with_stages(func: Any, at: int, stages: int) -> Any:
+def with_stages(func: Any, at: int, stages: int) -> Any:
+    """A function whose pipelined loop of that number has other stages; with none it loads each tile
+    where it is used."""
     number = -1
 
     def change(loop: Any) -> Any:
@@ -187,7 +189,7 @@ def _passing(func: Any) -> Iterator[tuple[Any, Any, Any]]:
                 and buffer_of(emptied[1]).scope() == "global"
                 and is_whole(filled[1])
                 and is_whole(emptied[0])
-                and uses_of(func, buffer) == 2
+                and uses_in(func.body, buffer) == 2
                 and _narrows_once(filled[0], buffer, emptied[1])
             ):
                 yield buffer, one, two

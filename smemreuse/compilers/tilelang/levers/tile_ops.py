@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+from tilelang import tvm
 
 from smemreuse.compilers.tilelang.visitor import TIR, tirx
 
@@ -48,6 +50,16 @@ def is_whole(region: Any) -> bool:
 def number(expr: Any) -> int | None:
     """The value of an integer literal."""
     return int(expr) if isinstance(expr, tirx.IntImm) else None
+
+
+def extent_of(expr: Any, bound: Mapping[Any, Any] | None = None) -> int | None:
+    """The value of an extent, if that is a number however it is written, as `x + 64 - x` is; with
+    the values of variables that are `bound`."""
+    found = number(expr)
+    if found is not None:
+        return found
+    whole = tirx.stmt_functor.substitute(expr, bound) if bound else expr
+    return number(tvm.arith.Analyzer().simplify(whole))
 
 
 def touched(stmt: Any) -> tuple[set[Any], set[Any]]:
@@ -102,19 +114,21 @@ def sequences(body: Any) -> Iterator[Sequence[Any]]:
 
 
 def with_sequences(body: Any, rewritten: Callable[[list[Any]], list[Any] | None]) -> Any:
-    """A statement with other sequences inside, where `rewritten` gives one."""
+    """A statement with other sequences inside, where `rewritten` gives one, an empty one too."""
 
     def change(node: Any) -> Any:
         found = rewritten(list(node.seq))
         if found is None:
             return None
+        if not found:
+            return tirx.Evaluate(tirx.IntImm("int32", 0))
         return found[0] if len(found) == 1 else tirx.SeqStmt(found)
 
     return tirx.stmt_functor.ir_transform(body, None, change, [f"{TIR}.SeqStmt"])
 
 
-def uses_of(func: Any, buffer: Any) -> int:
-    """How often a function names a buffer."""
+def uses_in(stmt: Any, buffer: Any) -> int:
+    """How often a statement names a buffer, or its address."""
     count = 0
 
     def look(node: Any) -> None:
@@ -124,5 +138,20 @@ def uses_of(func: Any, buffer: Any) -> int:
         if isinstance(node, tirx.Var) and node.same_as(buffer.data):
             count += 1
 
-    tirx.stmt_functor.post_order_visit(func.body, look)
+    tirx.stmt_functor.post_order_visit(stmt, look)
     return count
+
+
+def with_buffers(stmt: Any, others: Mapping[Any, Any]) -> Any:
+    """A statement that names other buffers of the same shape in the place of some."""
+
+    def change(node: Any) -> Any:
+        other = others.get(node.buffer)
+        if other is None:
+            return None
+        if isinstance(node, tirx.BufferLoad):
+            return tirx.BufferLoad(other, node.indices)
+        return tirx.BufferStore(other, node.value, node.indices)
+
+    kinds = [f"{TIR}.BufferLoad", f"{TIR}.BufferStore"]
+    return tirx.stmt_functor.ir_transform(stmt, None, change, kinds)

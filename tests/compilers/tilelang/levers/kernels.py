@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import tilelang.language as T
+import tilelang.layout
 
 BM, BN, BK, K = 128, 128, 64, 512
 
 
-def gemm(stages: int = 3, *, through: str = "float16", at_once: bool = False) -> Any:
+def gemm(
+    stages: int = 3, *, through: str = "float16", at_once: bool = False, depth: int = BK
+) -> Any:
     """A GEMM whose tile is stored through shared memory, of type `through`; with `at_once` a tile
-    that is needed last is loaded first."""
+    that is needed last is loaded first. `depth` is what a round takes of the inner dimension."""
+    BK = depth
 
     @T.prim_func
     def main(
@@ -38,5 +42,61 @@ def gemm(stages: int = 3, *, through: str = "float16", at_once: bool = False) ->
                 T.gemm(a, scale, c)
             T.copy(c, out)
             T.copy(out, C)
+
+    return main
+
+
+def attention(*, clear: bool = False, swizzled: bool = False) -> Any:
+    """A tile that is kept for a loop, times one that a round uses twice; with `clear` the product
+    clears what it is added to, with `swizzled` a layout is asked for."""
+
+    @T.prim_func
+    def main(
+        Q: T.Tensor((64, 256), "float16"),
+        K: T.Tensor((512, 1, 256), "float16"),
+        B: T.Tensor((512,), "float32"),
+        C: T.Tensor((64, 256), "float16"),
+    ) -> None:
+        with T.Kernel(1, threads=128):
+            queries = T.alloc_shared((64, 256), "float16")
+            keys = T.alloc_shared((64, 256), "float16")
+            bias = T.alloc_shared((64,), "float32")
+            weights = T.alloc_shared((64, 64), "float16")
+            scores = T.alloc_fragment((64, 64), "float32")
+            sums = T.alloc_fragment((64, 256), "float32")
+            if swizzled:
+                T.annotate_layout({keys: tilelang.layout.make_swizzled_layout(keys)})
+            T.copy(Q, queries)
+            T.clear(sums)
+            for k in T.Pipelined(8, num_stages=2):
+                T.copy(K[k * 64, 0, 0], keys)
+                T.copy(B[k * 64], bias)
+                T.clear(scores)
+                T.gemm(queries, keys, scores, transpose_B=True, clear_accum=clear)
+                for i, j in T.Parallel(64, 64):
+                    scores[i, j] += bias[j]
+                T.copy(scores, weights)
+                T.gemm(weights, keys, sums)
+            T.copy(sums, C)
+
+    return main
+
+
+def gathered() -> Any:
+    """Rows that an index tensor names, used twice."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((512, 64), "float16"),
+        X: T.Tensor((64,), "int32"),
+        C: T.Tensor((128, 64), "float16"),
+    ) -> None:
+        with T.Kernel(1, threads=128):
+            rows = T.alloc_shared((64, 64), "float16")
+            for i, j in T.Parallel(64, 64):
+                rows[i, j] = A[X[i], j]
+            T.copy(rows, C[0, 0])
+            T.clear(C[64, 0])
+            T.copy(rows, C[64, 0])
 
     return main

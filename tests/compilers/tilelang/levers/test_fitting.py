@@ -15,7 +15,7 @@ from smemreuse.equivalence import Loop, Proof, TileProgram, equivalence
 from smemreuse.equivalence.program import statements_in
 from smemreuse.errors import PlanError
 from smemreuse.results.fitting import LeverKind
-from tests.compilers.tilelang.levers.kernels import gemm
+from tests.compilers.tilelang.levers.kernels import attention, gemm
 
 pytestmark = pytest.mark.tilelang
 
@@ -60,6 +60,22 @@ def test_a_tile_of_the_epilogue_is_left_out_where_that_is_enough() -> None:
     kinds = [one.lever.kind for one in found.steps]
     assert found.fits
     assert LeverKind.LATER_LOADS in kinds or LeverKind.DIRECT_STORE in kinds
+
+
+def test_tiles_are_loaded_again_where_all_else_is_not_enough() -> None:
+    """Two tiles of 32 KiB that a product needs together, and 8 KiB beside the second one."""
+    session = fitted(attention(), limit=49_152)
+    (found,) = session.fittings
+    assert [one.lever.kind for one in found.steps] == [LeverKind.SLICES]
+    assert found.before > 65_536
+    assert taken(session) == found.after <= 49_152
+
+
+def test_no_more_is_loaded_again_than_is_needed() -> None:
+    """The tile that is kept for the loop is needed with the other one; without stages both fit."""
+    (found,) = fitted(attention(), limit=81_920).fittings
+    assert found.fits
+    assert {one.lever.kind for one in found.steps}.isdisjoint({LeverKind.RELOAD, LeverKind.SLICES})
 
 
 def test_where_nothing_helps_the_largest_buffers_are_named() -> None:
