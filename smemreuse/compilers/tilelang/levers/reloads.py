@@ -13,12 +13,11 @@ from itertools import pairwise
 from typing import Any
 
 from smemreuse.compilers.tilelang.levers.products import MatrixProduct, product_of
+from smemreuse.compilers.tilelang.levers.slices import sliced_matrix
 from smemreuse.compilers.tilelang.levers.tile_ops import (
     buffer_of,
     copied,
-    extent_of,
     is_plain,
-    is_whole,
     number,
     sequences,
     touched,
@@ -56,12 +55,6 @@ class LoadedTile:
         for extent in self.buffer.shape:
             count *= number(extent) or 1
         return count
-
-    @property
-    def source(self) -> tuple[Any, Any] | None:
-        """Source and target of its load, if that is one copy of all of it."""
-        pair = copied(self.loads[0]) if len(self.loads) == 1 else None
-        return pair if pair is not None and is_whole(pair[1]) else None
 
 
 # Which tiles ------------------------------------------------------------------------------------
@@ -192,14 +185,11 @@ class Reloading:
             return None
         return found
 
-    def _new(self, tile: LoadedTile, axis: int = 0, parts: int = 1) -> Any:
-        """A tile of its own for what a load brings, or a part of it along an axis."""
+    def _new(self, tile: LoadedTile, shape: Sequence[Any] = ()) -> Any:
+        """A tile of its own for what a load brings, or for a part of it."""
         added = self._added.setdefault(tile.buffer, [])
-        shape = [*tile.buffer.shape]
-        if parts > 1:
-            shape[axis] = tirx.IntImm("int32", int(shape[axis]) // parts)
-        name = f"{tile.name}_{len(added) + 1}"
-        added.append(tirx.decl_buffer(shape, tile.buffer.dtype, name, scope=tile.buffer.scope()))
+        name, old = f"{tile.name}_{len(added) + 1}", tile.buffer
+        added.append(tirx.decl_buffer(shape or old.shape, old.dtype, name, scope=old.scope()))
         return added[-1]
 
     # Slices -------------------------------------------------------------------------------------
@@ -209,23 +199,23 @@ class Reloading:
         product = product_of(stmt.value) if isinstance(stmt, tirx.Evaluate) else None
         if self.slices == 1 or product is None or not self._has_slices(product):
             return None
-        operands = [
-            _operand(*one, used) for one in zip(product.matrices, product.axes, strict=True)
-        ]
-        found = [one for one in operands if one is not None]
-        if len(used) != 2 or len(found) != 2:
+        by_buffer = {tile.buffer: tile for tile in used}
+        matrices = []
+        for region, axis in zip(product.matrices, product.axes, strict=True):
+            tile = by_buffer.get(buffer_of(region))
+            found = None if tile is None else sliced_matrix(region, axis, tile.loads)
+            if found is None:
+                return None
+            matrices.append(found)
+        if len(by_buffer) != 2:
             return None
         part, size = tirx.Var("part", "int32"), product.depth // self.slices
-        body, matrices = [], []
-        for operand, axis, matrix in zip(found, product.axes, product.matrices, strict=True):
-            new = self._new(operand.tile, axis, self.slices)
-            source, target = operand.pair
-            begin = part * size
-            source = _region(source, buffer_of(source), operand.axis, size, begin)
-            body.append(_copy(operand.tile.loads[0], source, _region(target, new, axis, size)))
-            matrices.append(_region(matrix, new, axis, size))
-        body.append(product.of((matrices[0], matrices[1]), size))
-        self.sliced.append((found[0].tile.name, found[1].tile.name))
+        tiles = [self._new(by_buffer[one.buffer], one.shape(size)) for one in matrices]
+        pairs = list(zip(matrices, tiles, strict=True))
+        regions = [one.matrix(tile, size) for one, tile in pairs]
+        body = [one.load(tile, part * size, size) for one, tile in pairs]
+        body.append(product.of((regions[0], regions[1]), size))
+        self.sliced.append((str(matrices[0].buffer.name), str(matrices[1].buffer.name)))
         zero, count = tirx.IntImm("int32", 0), tirx.IntImm("int32", self.slices)
         return tirx.For(part, zero, count, tirx.ForKind.SERIAL, tirx.SeqStmt(body))
 
@@ -233,51 +223,6 @@ class Reloading:
         """Whether slices are whole instructions, and their rows wide enough."""
         least = max(self.least_bytes * 8 // product.element_bits, 1)
         return product.depth % (self.slices * least) == 0
-
-
-@dataclass(frozen=True)
-class _Operand:
-    """A matrix of a product that one copy loads: its tile, the copy's source and target, and the
-    axis of the source along which slices go."""
-
-    tile: LoadedTile
-    pair: tuple[Any, Any]
-    axis: int
-
-
-def _operand(matrix: Any, axis: int, used: Sequence[LoadedTile]) -> _Operand | None:
-    tile = next((one for one in used if one.buffer.same_as(buffer_of(matrix))), None)
-    pair = None if tile is None else tile.source
-    if tile is None or pair is None or not is_whole(matrix):
-        return None
-    found = _same_axis(*pair, axis)
-    return None if found is None else _Operand(tile, pair, found)
-
-
-def _same_axis(source: Any, target: Any, axis: int) -> int | None:
-    """The axis of a copy's source that is one of its target's; None where shapes differ."""
-    extents = [[extent_of(one) for one in region.args[2:]] for region in (source, target)]
-    above = [[at for at, one in enumerate(each) if one != 1] for each in extents]
-    pairs = dict(zip(above[1], above[0], strict=False))
-    same = [[each[at] for at in ats] for each, ats in zip(extents, above, strict=True)]
-    return pairs.get(axis) if same[0] == same[1] else None
-
-
-def _region(region: Any, buffer: Any, axis: int, extent: int, offset: Any = None) -> Any:
-    """A region of a buffer with another extent along an axis, from `offset` further on."""
-    indices, extents = [*region.args[0].indices], [*region.args[2:]]
-    if offset is not None:
-        indices[axis] = indices[axis] + offset
-    extents[axis] = tirx.IntImm("int32", extent)
-    load = tirx.BufferLoad(buffer, indices)
-    return tirx.Call(region.dtype, region.op, [load, region.args[1], *extents])
-
-
-def _copy(load: Any, source: Any, target: Any) -> Any:
-    """A load of other regions."""
-    call = load.value
-    args = [source, target, *call.args[2:]]
-    return tirx.Evaluate(tirx.Call(call.dtype, call.op, args, call.annotations))
 
 
 def _alike(news: list[Any] | None, var: Any, layout: Any) -> list[Any]:

@@ -82,6 +82,36 @@ def attention(*, clear: bool = False, swizzled: bool = False) -> Any:
     return main
 
 
+def sparse() -> Any:
+    """A product of a part of a tile that two copies load, and of rows that an index names."""
+
+    @T.prim_func
+    def main(
+        Q: T.Tensor((64, 192), "float16"),
+        K: T.Tensor((4096, 192), "float16"),
+        X: T.Tensor((512,), "int32"),
+        C: T.Tensor((64, 512), "float32"),
+    ) -> None:
+        with T.Kernel(1, threads=128):
+            queries = T.alloc_shared((64, 192), "float16")
+            rows = T.alloc_shared((64, 128), "float16")
+            tail = T.alloc_shared((64, 64), "float16")
+            scores = T.alloc_fragment((64, 64), "float32")
+            T.copy(Q[:, :128], queries[:, :128])
+            T.copy(Q[:, 128:], queries[:, 128:])
+            for k in T.Pipelined(8, num_stages=2):
+                for i, j in T.Parallel(64, 128):
+                    rows[i, j] = K[X[k * 64 + i], j]
+                for i, j in T.Parallel(64, 64):
+                    tail[i, j] = K[X[k * 64 + i], 128 + j]
+                T.clear(scores)
+                T.gemm(queries[:, :128], rows, scores, transpose_B=True)
+                T.gemm(queries[:, 128:], tail, scores, transpose_B=True)
+                T.copy(scores, C[0, k * 64])
+
+    return main
+
+
 def gathered() -> Any:
     """Rows that an index tensor names, used twice."""
 

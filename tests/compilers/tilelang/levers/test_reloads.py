@@ -13,7 +13,7 @@ from smemreuse.compilers.tilelang.levers.reloads import loaded_tiles
 from smemreuse.compilers.tilelang.levers.tile_ops import sequences
 from smemreuse.equivalence import equivalence
 from smemreuse.results.fitting import LeverKind
-from tests.compilers.tilelang.levers.kernels import attention, gathered, gemm
+from tests.compilers.tilelang.levers.kernels import attention, gathered, gemm, sparse
 from tests.conftest import Golden
 
 pytestmark = pytest.mark.tilelang
@@ -81,6 +81,38 @@ def test_a_gather_is_carried_out_again() -> None:
     assert [one.name for one in loaded_tiles(func)] == ["rows"]
     assert "rows_2" in changed.script()
     assert is_equivalent(func, changed)
+
+
+def test_gathers_and_parts_of_a_tile_go_in_slices() -> None:
+    func = sparse()
+    changed = with_reloads(func, [one.buffer for one in loaded_tiles(func)], slices=2)
+    found = statements(changed)
+    at = found.index("for part in range(2):")
+    assert "Q[0, part * 64]" in found[at + 1]
+    assert "K[X[k * 64 + i], j + part * 64]" in found[at + 4]
+    assert is_equivalent(func, changed)
+
+
+def test_a_gather_of_a_part_of_a_tile_stays_whole() -> None:
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 64), "float16"),
+        B: T.Tensor((64, 128), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ) -> None:
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((64, 128), "float16")
+            b = T.alloc_shared((64, 128), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            for i, j in T.Parallel(64, 128):
+                a[i, j] = A[j, i]
+            for i, j in T.Parallel(64, 64):
+                b[i, j] = B[i, j]
+            T.clear(c)
+            T.gemm(a, b, c, transpose_B=True)
+            T.copy(c, C)
+
+    assert reload_settings(main) == []
 
 
 def test_a_layout_that_was_asked_for_is_that_of_each_copy() -> None:
