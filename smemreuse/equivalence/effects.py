@@ -121,7 +121,7 @@ class Effects(Expressions):
         product of slices, one after the other, leaves the same."""
         (into,) = one.writes
         matrices = [self._taken(region).over(region.extents) for region in one.reads]
-        value = self._taken(into)
+        value = places("nothing", (), into.extents) if fold.clears else self._taken(into)
         operands = [self.value(operand) for operand in one.operands]
         depth = one.reads[0].extents[fold.axes[0]]
         for begin in range(0, depth, fold.step):
@@ -130,7 +130,8 @@ class Effects(Expressions):
                 matrix.at((slice(None),) * axis + (inner,))
                 for matrix, axis in zip(matrices, fold.axes, strict=True)
             )
-            digest = combined(one.name, (*operands, *parts, value))
+            known_before = () if fold.clears and begin == 0 else (value,)
+            digest = combined(one.name, (*operands, *parts, *known_before))
             value = places("result", (digest, 0), into.extents)
             self.tiles.work += value.rest.size
         self._put(into, value)

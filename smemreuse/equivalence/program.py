@@ -72,11 +72,13 @@ class Fold:
     """How a matrix product adds up: step by step along its inner dimension, in order.
 
     `axes` are the inner dimension's in the first and the second matrix, `step` the elements that
-    one step takes of it. Each step is any function of those elements and of what it adds to.
+    one step takes of it. Each step is any function of those elements and of what it adds to; the
+    first one of a product that `clears` adds to nothing.
     """
 
     axes: tuple[int, int]
     step: int
+    clears: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

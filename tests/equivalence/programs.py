@@ -74,10 +74,13 @@ def product(one: Buffer | Region, two: Buffer | Region, into: Buffer) -> Operati
     return Operation("product", reads, (region(into),))
 
 
-def folded(one: Buffer | Region, two: Buffer | Region, into: Buffer, step: int = 1) -> Operation:
-    """The same, added up along the inner dimension, `step` elements at a time."""
+def folded(
+    one: Buffer | Region, two: Buffer | Region, into: Buffer, step: int = 1, *, clears: bool = False
+) -> Operation:
+    """The same, added up along the inner dimension, `step` elements at a time; one that `clears`
+    adds to nothing."""
     plain = product(one, two, into)
-    return Operation(plain.name, plain.reads, plain.writes, fold=Fold((1, 0), step))
+    return Operation(plain.name, plain.reads, plain.writes, fold=Fold((1, 0), step, clears))
 
 
 def deep(first: int, count: int = DEEP // 2) -> tuple[Region, Region]:

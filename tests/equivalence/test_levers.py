@@ -80,6 +80,10 @@ ACCEPTED = {
         gemm(LOAD_A, LOAD_B, folded(a, b, c)),
         gemm(LOAD_A, LOAD_B, folded(*deep(0), c), folded(*deep(DEEP // 2), c)),
     ),
+    "a product that clears, in slices": (
+        gemm(LOAD_A, LOAD_B, folded(a, b, c, clears=True)),
+        gemm(LOAD_A, LOAD_B, folded(*deep(0), c, clears=True), folded(*deep(DEEP // 2), c)),
+    ),
     "slices of a product, each loaded for itself": (
         gemm(LOAD_A, LOAD_B, folded(a, b, c)),
         gemm(

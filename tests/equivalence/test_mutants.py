@@ -232,6 +232,14 @@ MUTANTS: dict[str, Pair] = {
     "slices of a product in another order": (IN_SLICES, in_slices(DEEP // 2, 0)),
     "a slice of a product that is left out": (IN_SLICES, in_slices(0)),
     "slices of a product that overlap": (IN_SLICES, in_slices(0, 1, DEEP // 2)),
+    "a slice that clears what another one added": (
+        between(MORE, LOAD_B, folded(a, b, c, clears=True)),
+        between(*(MORE, LOAD_B), *(folded(*deep(one), c, clears=True) for one in (0, DEEP // 2))),
+    ),
+    "a product that clears nothing": (
+        between(MORE, SCALE, LOAD_B, folded(a, b, c, clears=True)),
+        between(MORE, SCALE, LOAD_B, folded(a, b, c)),
+    ),
     "a product in other steps": (IN_SLICES, between(MORE, LOAD_B, folded(a, b, c, 2))),
     "slices that are no whole steps": (
         between(MORE, LOAD_B, folded(a, b, c, 4)),

@@ -63,6 +63,7 @@ class Machine:
             self._box(regions[0])[...] = rounded(self.value(call.args[1]), dtype_of(regions[0]))
         elif name == "gemm":
             one, two, into = (np.squeeze(self._box(each)) for each in regions)
+            into *= 1 - int(call.args[9])  # whether it clears what it adds to
             for inner in range(one.shape[1]):  # in the order in which a product adds up
                 step = np.outer(one[:, inner] * 3 + 1, two[inner])
                 into[...] = (7 * into + step % PRIME + 5) % PRIME

@@ -31,11 +31,11 @@ def operation(name: str, *operands: Any) -> Any:
     return tirx.Evaluate(call)
 
 
-def gemm(one: Any, two: Any, into: Any) -> Any:
-    """`into += one * two`, with the operands that TileLang hands on."""
-    no, zero = tirx.IntImm("bool", 0), integer(0)
+def gemm(one: Any, two: Any, into: Any, *, clears: bool = False) -> Any:
+    """`into += one * two`, with the operands that TileLang hands on; or without what was there."""
+    no, zero, cleared = tirx.IntImm("bool", 0), integer(0), tirx.IntImm("bool", int(clears))
     sizes = [integer(SIDE)] * 3
-    return operation("gemm", one, two, into, no, no, *sizes, zero, no, zero, zero, zero)
+    return operation("gemm", one, two, into, no, no, *sizes, zero, cleared, zero, zero, zero)
 
 
 def sequence(statements: list[Any]) -> Any:
@@ -203,7 +203,9 @@ class KernelGrower(Grower):
         two, into = self.one_of(self.shared), self.one_of(self.fragments)
         if self.chance(3):
             one, two = self.whole(self.kept[0], READ), self.kept[1]
-        return gemm(one, self.whole(two, READ), self.whole(into, BOTH))
+        clears = self.chance(3)
+        mask = WRITE if clears else BOTH
+        return gemm(one, self.whole(two, READ), self.whole(into, mask), clears=clears)
 
     def reduced(self) -> Any:
         source, into = self.one_of(self.shared), self.one_of(self.fragments)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from smemreuse.compilers.tilelang.levers.tile_ops import REGION, name_of, number
+from smemreuse.compilers.tilelang.levers.tile_ops import READ, REGION, WRITE, name_of, number
 from smemreuse.compilers.tilelang.visitor import tirx
 from smemreuse.ir.kernel import element_bits
 
@@ -22,11 +22,13 @@ _SLOTS, _DEPTH, _CLEARED, _BARRIER = 13, 7, 9, 10
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """`into += one * two`, with its regions and the axis of each that it adds up over."""
+    """`into += one * two`, with its regions and the axis of each that it adds up over; one that
+    `clears` begins with nothing."""
 
     call: Any
     axes: tuple[int, int]
     depth: int
+    clears: bool
 
     @property
     def matrices(self) -> tuple[Any, Any]:
@@ -43,27 +45,33 @@ class MatrixProduct:
         return INSTRUCTION_BYTES * 8 // self.element_bits
 
     def settings(self) -> tuple[Any, ...]:
-        """All operands that say neither which matrices nor how deep they are."""
-        return tuple(self.call.args[3:_DEPTH]) + tuple(self.call.args[_DEPTH + 1 :])
+        """All operands but the matrices, their depth, and whether it clears."""
+        others = (0, 1, 2, _DEPTH, _CLEARED)
+        return tuple(one for at, one in enumerate(self.call.args) if at not in others)
 
-    def of(self, matrices: tuple[Any, Any], depth: int) -> Any:
+    def of(self, matrices: tuple[Any, Any], depth: int, *, clears: bool) -> Any:
         """The statement of the same product of other matrices."""
         args = [*self.call.args]
         args[:2], args[_DEPTH] = matrices, tirx.IntImm("int32", depth)
+        args[_CLEARED] = tirx.IntImm("bool", int(clears))
+        if not clears:
+            into = args[2]
+            mask = tirx.IntImm("int32", READ | WRITE)
+            args[2] = tirx.Call(into.dtype, into.op, [into.args[0], mask, *into.args[2:]])
         call = tirx.Call(self.call.dtype, self.call.op, args, self.call.annotations)
         return tirx.Evaluate(call)
 
 
 def product_of(call: Any) -> MatrixProduct | None:
-    """The product that a call is, if it adds to a tile and all its operands are known; versions of
-    TileLang that hand strides and offsets to it are none of these."""
+    """The product that a call is, if all its operands are known and it waits for nothing; versions
+    of TileLang that hand strides and offsets to it have none."""
     if name_of(call) != PRODUCT or len(call.args) != _SLOTS:
         return None
-    if any(name_of(one) not in REGION for one in call.args[:3]) or not _adds_up(call):
+    if any(name_of(one) not in REGION for one in call.args[:3]) or number(call.args[_BARRIER]) != 0:
         return None
     transposed = [number(one) for one in call.args[3:5]]
-    depth = number(call.args[_DEPTH])
-    if None in transposed or depth is None:
+    depth, clears = number(call.args[_DEPTH]), number(call.args[_CLEARED])
+    if None in transposed or depth is None or clears is None:
         return None
     extents = [[number(each) for each in one.args[2:]] for one in call.args[:2]]
     axes = (
@@ -72,9 +80,4 @@ def product_of(call: Any) -> MatrixProduct | None:
     )
     if min(axes) < 0 or any(one[axis] != depth for one, axis in zip(extents, axes, strict=True)):
         return None
-    return MatrixProduct(call, axes, depth)
-
-
-def _adds_up(call: Any) -> bool:
-    """Whether what is in the tile counts, and no mbarrier is involved."""
-    return number(call.args[_CLEARED]) == 0 and number(call.args[_BARRIER]) == 0
+    return MatrixProduct(call, axes, depth, bool(clears))

@@ -15,6 +15,7 @@ from smemreuse.compilers.tilelang.levers.products import PRODUCT, MatrixProduct,
 from smemreuse.compilers.tilelang.levers.tile_ops import (
     COPY,
     NUM_STAGES,
+    READ,
     REGION,
     WRITE,
     extent_of,
@@ -44,7 +45,7 @@ from smemreuse.ir.kernel import THREAD_EXTENT, Buffer
 
 Block = tuple[Statement, ...]
 
-_TILE, _READ = "tl.tileop.", 1
+_TILE = "tl.tileop."
 _OPERATIONS = (
     *("gemm", "gemm_sp", "reduce", "cumsum", "cummax", "transpose"),
     *("atomicadd", "atomicmin", "atomicmax"),
@@ -205,8 +206,8 @@ class ProgramReader(TirVisitor):
             return self._product(product)
         regions = [one for one in call.args if name_of(one) in REGION]
         others = tuple(self.expr(one) for one in call.args if name_of(one) not in REGION)
-        masks = [number(one.args[1]) or _READ | WRITE for one in regions]
-        read = [one for one, mask in zip(regions, masks, strict=True) if mask & _READ]
+        masks = [number(one.args[1]) or READ | WRITE for one in regions]
+        read = [one for one, mask in zip(regions, masks, strict=True) if mask & READ]
         written = [one for one, mask in zip(regions, masks, strict=True) if mask & WRITE]
         operands = (*others, *self._notes(call))
         return Operation(
@@ -216,7 +217,7 @@ class ProgramReader(TirVisitor):
     def _product(self, product: MatrixProduct) -> Statement:
         one, two, into = map(self._region, product.call.args[:3])
         operands = (*map(self.expr, product.settings()), *self._notes(product.call))
-        fold = Fold(product.axes, self._step or product.step)
+        fold = Fold(product.axes, self._step or product.step, product.clears)
         return Operation(PRODUCT, (one, two), (into,), operands, fold)
 
     def _notes(self, call: Any) -> tuple[Expr, ...]:

@@ -170,8 +170,8 @@ class Reloading:
                 continue
             used = [tile for tile in self.tiles if any(stmt.same_as(one) for one in tile.uses)]
             product = self._in_slices(stmt, used)
-            if product is not None:
-                found.append(product)
+            if product:
+                found += product
                 before = frozenset()
                 continue
             for tile in used:
@@ -194,35 +194,46 @@ class Reloading:
 
     # Slices -------------------------------------------------------------------------------------
 
-    def _in_slices(self, stmt: Any, used: Sequence[LoadedTile]) -> Any | None:
-        """A product of two tiles as a loop over its slices; None where it has none."""
+    def _in_slices(self, stmt: Any, used: Sequence[LoadedTile]) -> list[Any]:
+        """A product of two tiles as a loop over its slices, before which the first stands that
+        clears what it adds to; nothing where it has none."""
         product = product_of(stmt.value) if isinstance(stmt, tirx.Evaluate) else None
         if self.slices == 1 or product is None or not self._has_slices(product):
-            return None
+            return []
         by_buffer = {tile.buffer: tile for tile in used}
         matrices = []
         for region, axis in zip(product.matrices, product.axes, strict=True):
             tile = by_buffer.get(buffer_of(region))
             found = None if tile is None else sliced_matrix(region, axis, tile.loads)
             if found is None:
-                return None
+                return []
             matrices.append(found)
         if len(by_buffer) != 2:
-            return None
+            return []
         part, size = tirx.Var("part", "int32"), product.depth // self.slices
         tiles = [self._new(by_buffer[one.buffer], one.shape(size)) for one in matrices]
         pairs = list(zip(matrices, tiles, strict=True))
-        regions = [one.matrix(tile, size) for one, tile in pairs]
-        body = [one.load(tile, part * size, size) for one, tile in pairs]
-        body.append(product.of((regions[0], regions[1]), size))
+        one, two = (matrix.matrix(tile, size) for matrix, tile in pairs)
+
+        def slice_at(begin: Any, *, clears: bool = False) -> list[Any]:
+            loads = [matrix.load(tile, begin, size) for matrix, tile in pairs]
+            return [*loads, product.of((one, two), size, clears=clears)]
+
         self.sliced.append((str(matrices[0].buffer.name), str(matrices[1].buffer.name)))
-        zero, count = tirx.IntImm("int32", 0), tirx.IntImm("int32", self.slices)
-        return tirx.For(part, zero, count, tirx.ForKind.SERIAL, tirx.SeqStmt(body))
+        first = int(product.clears)
+        before = slice_at(_int(0), clears=True) if product.clears else []
+        rest = tirx.SeqStmt(slice_at(part * size))
+        kind = tirx.ForKind.SERIAL
+        return [*before, tirx.For(part, _int(first), _int(self.slices - first), kind, rest)]
 
     def _has_slices(self, product: MatrixProduct) -> bool:
         """Whether slices are whole instructions, and their rows wide enough."""
         least = max(self.least_bytes * 8 // product.element_bits, 1)
         return product.depth % (self.slices * least) == 0
+
+
+def _int(value: int) -> Any:
+    return tirx.IntImm("int32", value)
 
 
 def _alike(news: list[Any] | None, var: Any, layout: Any) -> list[Any]:

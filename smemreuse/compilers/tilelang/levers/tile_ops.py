@@ -10,8 +10,8 @@ from tilelang import tvm
 from smemreuse.compilers.tilelang.visitor import TIR, tirx
 
 COPY, REGION = "tl.tileop.copy", ("tl.region", "tl.tileop.region")
-WRITE = 2
-"""The bit of a region's mask that says that it is written."""
+READ, WRITE = 1, 2
+"""The bits of a region's mask that say that it is read and written."""
 
 NUM_STAGES = "num_stages"
 

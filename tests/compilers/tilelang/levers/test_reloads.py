@@ -186,9 +186,16 @@ def test_slices_are_whole_and_wide_enough(slices: int, count: int) -> None:
     assert len(parts) == count
 
 
-def test_a_product_that_clears_its_tile_is_not_sliced() -> None:
+def test_the_first_slice_of_a_product_that_clears_its_tile_stands_by_itself() -> None:
     func = attention(clear=True)
-    assert {one.lever.kind for one in reload_settings(func)} == {LeverKind.RELOAD}
+    changed = reload_settings(func)[-1].rewrite(func)
+    found = [line for line in statements(changed) if "(scores" in line or "for part" in line]
+    assert "for part in range(1, 4):" in found
+    cleared = [
+        line for line in found if "T.gemm" in line and line.endswith("T.bool(True), 0, 0, 0)")
+    ]
+    assert len(cleared) == 1
+    assert is_equivalent(func, changed)
 
 
 def test_no_sequence_is_left_empty() -> None:
