@@ -3,20 +3,35 @@
 A buffer has `n` stages if asynchronous copies fill it and some access in a serial loop begins at
 `x % n` times the n-th part of it, where the loop's variable alone decides `x`, or `x` is a local
 that the loop counts up: that is how TileLang and TVM print a pipeline, `As[k % 3 * 4096 + ...]`,
-and TileLang one that goes on over the tiles of a persistent block. Of others no stages are known.
+and TileLang one that goes on over the tiles of a persistent block. Where a loop has no more rounds
+than stages the remainder is left out: there each access has to be in such a loop, at `k` times the
+n-th part, or in one that moves a descriptor by so much. Of others no stages are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Load, constant, variables_in
-from smemreuse.ir.kernel import SHARED_SCOPES, Block, Buffer, For, Stmt, Store, nested_blocks
+from smemreuse.ir.kernel import (
+    SHARED_SCOPES,
+    Block,
+    Buffer,
+    Evaluate,
+    For,
+    Stmt,
+    Store,
+    nested_blocks,
+)
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine
+
+Located: TypeAlias = "tuple[MemoryAccess, tuple[For, ...]]"
+"""An access, and the serial loops around it."""
 
 
 @dataclass(frozen=True)
@@ -38,27 +53,64 @@ def stages_of(facts: KernelFacts) -> Mapping[Buffer, Stages]:
         and access.buffer.scope in SHARED_SCOPES
     }
     stages: dict[Buffer, Stages] = {}
-    for loop, access in _in_loops(facts, facts.kernel.body, ()):
-        if access.buffer in copied and access.buffer not in stages:
-            count = _turns(access, loop)
-            if count is not None:
-                stages[access.buffer] = Stages(count, loop)
-    return stages
+    accesses = list(_with_loops(facts, facts.kernel.body, ()))
+    for access, loops in accesses:
+        for loop in loops:
+            if access.buffer in copied and access.buffer not in stages:
+                count = _turns(access, loop)
+                if count is not None:
+                    stages[access.buffer] = Stages(count, loop)
+    rest = copied - stages.keys()
+    return {**stages, **_of_short_loops(accesses, rest)}
 
 
-def _in_loops(
-    facts: KernelFacts, block: Block, loops: tuple[For, ...]
-) -> Iterator[tuple[For, MemoryAccess]]:
-    """Each access with each serial loop around it."""
+def _of_short_loops(accesses: Sequence[Located], buffers: set[Buffer]) -> Mapping[Buffer, Stages]:
+    """The stages of buffers of which each round of a loop has a part for itself."""
+    used: dict[Buffer, list[Stages | None]] = {}
+    for access, loops in accesses:
+        if access.buffer in buffers:
+            used.setdefault(access.buffer, []).append(_own_part(access, loops))
+    found = {}
+    for buffer, parts in used.items():
+        counts = {None if one is None else one.count for one in parts}
+        first = parts[0]
+        if len(parts) > 1 and first is not None and len(counts) == 1:
+            found[buffer] = first
+    return found
+
+
+def _own_part(access: MemoryAccess, loops: tuple[For, ...]) -> Stages | None:
+    """The stages, if each round of a serial loop takes the next part of the buffer, and it has no
+    more rounds than there are parts."""
+    size, start = access.buffer.size, access.footprint.start
+    for loop in reversed(loops):
+        terms = _terms(start, 1) if start is not None else _moves_in(loop)
+        for term, factor in terms:
+            if term != loop.var or not size or factor <= 0 or size % factor:
+                continue
+            count, rounds = size // factor, constant(loop.extent)
+            if count > 1 and (rounds is None or rounds <= count):
+                return Stages(count, loop)
+    return None
+
+
+def _moves_in(loop: For) -> Iterator[tuple[Expr, int]]:
+    """The multiples of its variable by which calls in a loop move what they are handed."""
+    for stmt in _own(loop):
+        if isinstance(stmt, Evaluate) and isinstance(stmt.value, Call):
+            for argument in stmt.value.args:
+                if isinstance(argument, Call) and argument.op == "mul":
+                    yield from _terms(argument, 1)
+
+
+def _with_loops(facts: KernelFacts, block: Block, loops: tuple[For, ...]) -> Iterator[Located]:
+    """Each access, and the serial loops around it."""
     for stmt in block:
-        for access in facts.accesses.get(stmt, ()):
-            for loop in loops:
-                yield loop, access
-        inside = loops
-        if isinstance(stmt, For) and stmt.kind == "serial":
-            inside = (*loops, stmt)
+        yield from ((access, loops) for access in facts.accesses.get(stmt, ()))
+        is_loop = isinstance(stmt, For) and stmt.kind == "serial"
+        inside = (*loops, stmt) if isinstance(stmt, For) and is_loop else loops
         for nested in nested_blocks(stmt):
-            yield from _in_loops(facts, nested, inside)
+            yield from _with_loops(facts, nested, inside)
 
 
 def _turns(access: MemoryAccess, loop: For) -> int | None:
