@@ -35,6 +35,8 @@ class Older:
 
 Key = AccessKey | Older
 
+OLDER = (Older(False), Older(True))
+
 
 @dataclass(frozen=True)
 class Recent:
@@ -153,6 +155,9 @@ class Seen:
             elif mine is not entry:
                 is_made = isinstance(key, Older)
                 twin._recent[key] = _united([mine, entry]) if is_made else mine.again(entry)
+        is_back = any(self._recent.get(one) is not other._recent.get(one) for one in OLDER)
+        if is_back and len(twin._recent) > twin._most // 2:
+            twin._summarize()  # what one side has made one is there again
         return twin
 
     def without_past(self, first: np.ndarray) -> Seen:

@@ -126,8 +126,10 @@ class GenericAccesses:
         """The join after a branch: the accesses of both sides."""
         twin = self.copy()
         for buffer, places in other._places.items():
-            for place in places.values():
-                twin._note(buffer, place)
+            mine = self._places.get(buffer, {})
+            for key, place in places.items():
+                if mine.get(key) is not place:
+                    twin._note(buffer, place)
         twin.latest = np.maximum(self.latest, other.latest)
         return twin
 

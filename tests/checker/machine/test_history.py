@@ -214,6 +214,18 @@ def test_a_full_arm_pushes_nothing_of_the_other_out() -> None:
         assert len(conflicts(joined, order, 4)) == len(conflicts(joined, order, 5)) == 1
 
 
+def test_what_one_side_has_made_one_does_not_come_back() -> None:
+    """Else a loop with a branch on data merges the older accesses anew in each round."""
+    before, order = History(LAYOUT, WARPS), order_at(1, 1)
+    distinct(before, order, RECENT)
+    then = before.copy()
+    note(then, (False, 1, 1, 5))
+    assert len(kept(then)) < RECENT
+    joined = then.joined(before, order, order)
+    assert len(kept(joined)) <= len(kept(then)) + 1
+    assert latest(joined, True) == latest(then, True)
+
+
 def test_a_copy_changes_alone() -> None:
     history = note(History(LAYOUT, WARPS), (True, 0, 1, 4))
     note(history.copy(), (True, 1, 4, 4))
