@@ -1,6 +1,6 @@
 """The best tile of kernels whose blocks are held to a limit, with and without levers.
 
-    python -m scripts.fit_on_gpu --out docs/results/fitting-h200.json --seconds 500
+    python -m scripts.fit_on_gpu --out docs/results/fitting-h100.json --seconds 540
     python -m scripts.fit_on_gpu --rehearse --sample 2      # compiles only: needs no GPU
 
 Every configuration of fixtures/spaces/limited.py is compiled under `merge(objective="fit")`. Those
