@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from scripts.measure_fits import summed, way_of, without_levers
-from tests.compilers.tilelang.levers.kernels import attention
 
 LIMIT = 100
 FUNCTIONS: dict[str, dict[str, Any]] = {
@@ -36,6 +35,7 @@ def test_a_kind_of_lever_counts_once_for_a_function() -> None:
 @pytest.mark.tilelang
 def test_levers_are_left_out_inside_only() -> None:
     from smemreuse.compilers.tilelang.levers import fitting
+    from tests.compilers.tilelang.levers.kernels import attention
 
     def kinds_of(name: str) -> list[str]:
         return [str(one.lever.kind) for one in vars(fitting)[name](attention())]
@@ -49,6 +49,7 @@ def test_levers_are_left_out_inside_only() -> None:
 @pytest.mark.tilelang
 def test_stages_are_left_out_of_each_loop() -> None:
     from smemreuse.compilers.tilelang.levers import fitting
+    from tests.compilers.tilelang.levers.kernels import attention
 
     with without_levers(frozenset({"later-loads"})):
         (stages,) = vars(fitting)["fewer_stages"](attention())
