@@ -15,7 +15,7 @@ from smemreuse.ir.kernel import Bind, Block, Buffer, For, Stmt, walk_statements
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter.doubtful import BlockIndices, DoubtfulReads, RacingReads
 from smemreuse.linter.guards import Guards
-from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.hazards import Hazard, HazardKind, Mend, Site
 from smemreuse.semantics.accesses import MemoryAccess
 
 SAME_VALUE = (
@@ -43,13 +43,22 @@ Key = tuple[HazardKind, Stmt, frozenset[Buffer]]
 
 
 @dataclass
+class WaitsBehind:
+    """Waits of the same warps that nothing keeps in step, the first one first, and how the one that
+    was reported is mended."""
+
+    sites: dict[Stmt, Site] = field(default_factory=dict)
+    mend: Mend | None = None
+
+
+@dataclass
 class LintContext:
     """What the traces of one lint share, and the hazards that they have found.
 
     `changing` is the global memory that the kernel may write. `uniform` are variables with the same
     value in all threads of a block. `registers` are accumulators, and matrices that a wgmma reads
     from registers; only what is in flight there is followed. `behind` are warps whose waits nothing
-    keeps in step, each with the first such wait. `doubtful` are reads in the blocks that are traced
+    keeps in step, each with these waits. `doubtful` are reads in the blocks that are traced
     now, `settled` those in other ones. `followed` are statements after which the compiler inserts a
     barrier.
     """
@@ -63,7 +72,7 @@ class LintContext:
     registers: frozenset[Buffer] = frozenset()
     hazards: dict[Key, Hazard] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)
-    behind: dict[bytes, Stmt] = field(default_factory=dict)
+    behind: dict[bytes, WaitsBehind] = field(default_factory=dict)
     doubtful: DoubtfulReads = field(default_factory=DoubtfulReads)
     settled: list[DoubtfulReads] = field(default_factory=list)
     followed: frozenset[Stmt] = frozenset()

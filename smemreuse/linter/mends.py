@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from smemreuse.ir.source import place_words
@@ -225,3 +228,12 @@ def look_in_time(name: str, waited: str, site: Site, acting: np.ndarray) -> Mend
         "after its wait."
     )
     return Mend(Remedy.CODE, sentence, before=site)
+
+
+def likewise(mend: Mend, sites: Sequence[Site]) -> Mend:
+    """The same at further sites, each named once."""
+    places = list(dict.fromkeys(map(_at, sites)))
+    if not places:
+        return mend
+    named = f"{', '.join(places[:-1])} and {places[-1]}" if len(places) > 1 else places[0]
+    return replace(mend, sentence=f"{mend.sentence} Likewise at {named}.")

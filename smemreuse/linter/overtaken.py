@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from smemreuse.checker.machine.order import NOTHING, Knowledge, Order, Progress
 from smemreuse.checker.machine.timestamps import Arm
 from smemreuse.checker.values.evaluation import Slot
 from smemreuse.ir.expr import Var, format_expr
-from smemreuse.ir.kernel import Stmt
+from smemreuse.ir.kernel import Buffer, Stmt
 from smemreuse.linter import mends, words
-from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext
+from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext, WaitsBehind
 from smemreuse.results.hazards import Act, Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Effect
 from smemreuse.semantics.table import calls_of, effect_of, mbarrier_operand
@@ -169,12 +169,14 @@ class OvertakenWaits(Collected):
         who = words.threads(behind)
         acting = np.setdiff1d(looked.warps, late)
         name = f"{storage.name}[{index}]"
-        first = self._known.behind.setdefault(late.tobytes(), looked.waited.stmt)
+        together = self._known.behind.setdefault(late.tobytes(), WaitsBehind())
+        is_new = looked.waited.stmt not in together.sites
+        together.sites.setdefault(looked.waited.stmt, site)
         waits = f"for parity {looked.waited.parity} of {name}, which passes until phase 0 ends"
         if looked.needed:
             waits = f"for the end of phase {looked.needed - 1} of {name}"
-        key = (looked.waited.slot, looked.waited.barrier.initialized, looked.needed)
-        end = self._completed.get(key)  # none of a round that a fast forward leaves out
+        phase = (looked.waited.slot, looked.waited.barrier.initialized, looked.needed)
+        end = self._completed.get(phase)  # none of a round that a fast forward leaves out
         others, place = ("other threads", "") if end is None else (end.who, f" at {end.place}")
         completes = f"phase {looked.needed} of {name}{place}"
         hazard = Hazard(
@@ -192,7 +194,20 @@ class OvertakenWaits(Collected):
                 Act(f"complete {completes}", () if end is None else words.runs(end.ids)),
             ),
         )
-        self._add(hazard, first)
+        key = self._add(hazard, next(iter(together.sites)))
+        if key is not None:
+            together.mend = hazard.mend
+        if is_new or key is not None:
+            self._name_all(together)
+
+    def _name_all(self, together: WaitsBehind) -> None:
+        """Names in what mends one wait all others of the same warps."""
+        key = (HazardKind.MISSED_PHASE, next(iter(together.sites)), frozenset[Buffer]())
+        hazard = self._known.hazards[key]
+        others = [one for stmt, one in together.sites.items() if stmt is not hazard.site.stmt]
+        if others and together.mend is not None:
+            mend = mends.likewise(together.mend, others)
+            self._known.hazards[key] = replace(hazard, mend=mend)
 
 
 def _waited_for(stmt: Stmt) -> str:

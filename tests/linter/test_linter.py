@@ -275,6 +275,21 @@ def test_of_two_that_wait_the_one_that_ends_the_next_phase_overtakes_the_other()
     assert of_three(late, WAIT + "T.ptx_arrive_barrier(full[1])\n").clean
 
 
+def test_what_mends_one_wait_of_a_late_warp_names_its_others() -> None:
+    """They are one hazard, and whoever moves the first wait alone would keep the hang."""
+    init = init_barrier(32) + init_barrier(32, "full[1]")
+    waits = [WAIT, WAIT.replace("full[0]", "full[1]")]
+    arrivals = [ARRIVE, ARRIVE.replace("full[0]", "full[1]")]
+    ends_both = waits[0] + arrivals[0] + waits[1] + arrivals[1]
+    warps = {"tx < 32": "".join(arrivals), "32 <= tx and tx < 64": ends_both}
+    warps["tx >= 64"] = "".join(waits)
+    body = "".join(under(f"if {where}", what) for where, what in warps.items())
+    (hazard,) = report_on(kernel_of(init + body, threads=96)).hazards
+    assert hazard.kind is HazardKind.MISSED_PHASE
+    assert hazard.site.line is not None
+    assert hazard.mend.sentence.endswith(f". Likewise at line {hazard.site.line + 1}.")
+
+
 def test_an_mbarrier_is_used_behind_its_initialization() -> None:
     init = under("if tx == 0", "T.ptx_init_barrier_thread_count(full[0], 64)\n")
     rest = "As[tx] = tx\n" + ARRIVE + WAIT + "O[tx] = As[63 - tx]\n"
