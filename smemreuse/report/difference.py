@@ -26,8 +26,8 @@ BLOCKS = (
 BLOCKS_ONLY = "blocks per SM: by shared memory, threads and barriers, without registers"
 
 STRANGERS = (
-    "these may be two different kernels, as they have no buffer name in common; of such two the "
-    "causes say nothing"
+    "these may be two different kernels, as they have no buffer name in common; then the rows "
+    "below mean nothing"
 )
 
 UNTOLD = (
@@ -58,6 +58,9 @@ def _fewer_blocks(found: Sequence[Difference], who: str) -> str:
     return f"{who} {verb} fewer resident blocks{numbers}"
 
 
+BY_FILE = ", or else by file"
+
+
 def counts_line(found: Sequence[Difference]) -> str:
     """How many kernels are on both sides, by what they are matched, and how many of them grew,
     shrank or lost blocks."""
@@ -66,7 +69,7 @@ def counts_line(found: Sequence[Difference]) -> str:
     lost = sum(one.blocks is not None and one.blocks[1] < one.blocks[0] for one in found)
     renamed = any(one.old.kernel != one.new.kernel for one in found)
     return (
-        f"{counted(len(found), 'kernel')} compared, matched by name{' or file' * renamed}"
+        f"{counted(len(found), 'kernel')} compared, matched by name{BY_FILE * renamed}"
         f"{_architectures(found)}: "
         f"{grown} took more bytes, {fewer} fewer; {_fewer_blocks(found, str(lost))}"
     )

@@ -91,7 +91,7 @@ def test_fewer_blocks_are_counted_in_numbers_where_one_kernel_has_them() -> None
         "blocks (4 -> 3)"
     )
     moved = replace(GREW, new=replace(NEW, kernel="k2"))
-    assert "2 kernels compared, matched by name or file: " in counts_line([GREW, moved])
+    assert "2 kernels compared, matched by name, or else by file: " in counts_line([GREW, moved])
     assert counts_line([GREW, GREW]).endswith("2 have fewer resident blocks")
     assert "1 kernel has fewer resident blocks (4 -> 3)" in growth_clauses([GREW], untold=False)
 
