@@ -277,6 +277,15 @@ def test_it_puts_none_between_what_it_takes_for_the_bytes_of_one_thread() -> Non
         assert is_apart(loop, assume_barriers=True) is apart
 
 
+@pytest.mark.parametrize(("loop", "apart"), [("for j in range(D[0])", False), ("", True)])
+def test_a_barrier_in_a_loop_of_no_rounds_has_not_come(loop: str, apart: bool) -> None:
+    between = under(loop, SYNC) if loop else SYNC
+    body = f"As[tx // 8] = D[tx // 8]\n{between}As[8 + tx // 8] = tx // 8\n"
+    body += "O[tx] = As[tx // 8] + As[15 - tx // 8]\n"
+    body = under("for k in range(3)", f"Bs[tx] = D[tx + k]\nO[tx] = Bs[63 - tx]\n{body}")
+    assert is_apart(body, assume_barriers=True) is apart
+
+
 def test_it_may_put_them_before_a_wait() -> None:
     store = STORED_A.replace("T.tma_store_wait", "O[tx] = As[tx]\n    T.tma_store_wait")
     assert is_apart(DONE_A + STORED_A + USE_B, assume_barriers=True)

@@ -143,8 +143,9 @@ class Privacy:
     ) -> None:
         """A loop that may have no round, or many: none counts on another."""
         surely = surely and not self._facts.reaches.iterates_divergently(stmt)
-        within = self._facts.reaches.inside(stmt, threads)
+        within, before = self._facts.reaches.inside(stmt, threads), frozenset(self._writers)
         self._block(stmt.body, within, written, surely)
+        self._writers |= before  # where there is no round, no barrier in it has come
 
     def _block(
         self, block: Block, threads: Threads, written: np.ndarray, surely: bool
