@@ -14,13 +14,17 @@ import multiprocessing
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from scripts.results import dumped, options_of, write
 from scripts.tilelang_passes import behind, device_function
 from smemreuse.audit import BarrierStage
 from smemreuse.linter import lint
 from smemreuse.results.hazards import LintReport
+
+T = TypeVar("T")
 
 
 class Ramps(ast.NodeTransformer):
@@ -81,8 +85,22 @@ def reports(dump: str) -> tuple[LintReport, LintReport]:
     return before, lint(behind(function), BarrierStage.PRESENT)
 
 
+def dump_name(file: Path) -> str:
+    return f"{file.parent.name}/{file.stem}"
+
+
+def of_each_dump(doc: str | None, ask: Callable[[Path], T]) -> tuple[Path | None, list[T]]:
+    """The file to write, and what is found of each dump in the folder that the command names."""
+    parser = options_of(doc, "out", "jobs")
+    parser.add_argument("folder", type=Path)
+    options = parser.parse_args()
+    files = sorted(options.folder.rglob("sm_*/*.tir"))
+    with multiprocessing.Pool(options.jobs) as pool:
+        return options.out, pool.map(ask, files, chunksize=1)
+
+
 def compared(file: Path) -> dict[str, str]:
-    name = f"{file.parent.name}/{file.stem}"
+    name = dump_name(file)
     try:
         before, behind = reports(file.read_text())
     except Exception as error:  # the parser's errors are of many types
@@ -91,12 +109,7 @@ def compared(file: Path) -> dict[str, str]:
 
 
 def main() -> int:
-    parser = options_of(__doc__, "out", "jobs")
-    parser.add_argument("folder", type=Path)
-    options = parser.parse_args()
-    files = sorted(options.folder.rglob("sm_*/*.tir"))
-    with multiprocessing.Pool(options.jobs) as pool:
-        found = pool.map(compared, files, chunksize=1)
+    out, found = of_each_dump(__doc__, compared)
     read = [one for one in found if "not read" not in one]
     summary = {
         "schema": "smemreuse.lint-behind/1",
@@ -107,7 +120,7 @@ def main() -> int:
         "not read": dict(Counter(one["not read"] for one in found if "not read" in one)),
     }
     print(dumped(summary))
-    write(options.out, summary)
+    write(out, summary)
     return int(any(one["before"] == "clean" for one in read if one["before"] != one["behind"]))
 
 

@@ -4,7 +4,7 @@
     python -m scripts.measure_fits KERNELS --without reload --without slices ...    # an ablation
 
 KERNELS is what `scripts/collect_kernels.py` wrote. Of each function that does not fit as TileLang
-merges it by default it is told what it takes merged by smemreuse, and what levers make of it.
+merges it by default: what it takes merged by smemreuse, and what levers make of it.
 Prints how many fit by what, and writes one line of JSON for each function.
 """
 
@@ -54,8 +54,9 @@ def main() -> None:
     head = {**about("fits"), "arch": options.arch, "limit": options.limit}
     if options.without:
         head["without"] = options.without
-    write(options.out, {**head, **summed(functions, options.limit), "functions": functions})
-    for way, count in summed(functions, options.limit)["ways"].items():
+    sums = summed(functions, options.limit)
+    write(options.out, {**head, **sums, "functions": functions})
+    for way, count in sums["ways"].items():
         print(f"{count:5,} {way}")
 
 

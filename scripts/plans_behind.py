@@ -4,24 +4,21 @@
 
 For each dump, four plans are judged twice: that of TileLang's default merge, of its aggressive
 one, and ours for either objective. Once on the dump, where the checker foresees the barriers; once
-behind `InjectFenceProxy` and `ThreadSync`, with the plan applied. Of the text of a dump nothing is
-told.
+after `InjectFenceProxy` and `ThreadSync`, with the plan applied. Nothing of a dump's text is
+written.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.lint_behind import device_text
-from scripts.results import dumped, options_of, write
-from scripts.tilelang_passes import device_function
+from scripts.lint_behind import device_text, dump_name, of_each_dump
+from scripts.results import dumped, write
+from scripts.tilelang_passes import applied, device_function
 from smemreuse.compilers.functions import DeviceFunction
-from smemreuse.compilers.tilelang.rewrite import apply_plans
-from smemreuse.compilers.tilelang.verify import with_barriers
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge, judge_as_it_is
 from smemreuse.pipeline.planning import plan_kernel
@@ -41,13 +38,6 @@ def plans_of(kernel: Kernel, scope: str) -> Iterator[tuple[str, Plan]]:
         yield merge.name, merge.plan(kernel, scope)
     for objective in ("bytes", "speed"):
         yield f"ours, for {objective}", plan_kernel(kernel, scope, objective=objective)
-
-
-def applied(function: DeviceFunction, plan: Plan) -> Kernel:
-    """The one kernel of a function under a plan, with its barriers. Raises the passes' errors."""
-    merged = apply_plans(function.func, function.visitor, [[plan]])
-    (found,) = function.visitor.again().kernels("main", with_barriers("main", merged))
-    return found
 
 
 def both(function: DeviceFunction) -> Iterator[Compared]:
@@ -70,7 +60,7 @@ def both(function: DeviceFunction) -> Iterator[Compared]:
 
 
 def compared(file: Path) -> list[Compared]:
-    name = f"{file.parent.name}/{file.stem}"
+    name = dump_name(file)
     try:
         function = device_function(device_text(file.read_text()))
         return [{"dump": name, **row} for row in both(function)]
@@ -79,24 +69,20 @@ def compared(file: Path) -> list[Compared]:
 
 
 def main() -> int:
-    parser = options_of(__doc__, "out", "jobs")
-    parser.add_argument("folder", type=Path)
-    options = parser.parse_args()
-    files = sorted(options.folder.rglob("sm_*/*.tir"))
-    with multiprocessing.Pool(options.jobs) as pool:
-        rows = [row for rows in pool.imap(compared, files, chunksize=1) for row in rows]
+    out, found = of_each_dump(__doc__, compared)
+    rows = [row for rows in found for row in rows]
     read = [one for one in rows if "not read" not in one]
     wrong = [one for one in read if one["before"] == SOUND and one["behind"] != SOUND]
     summary = {
         "schema": "smemreuse.plans-behind/1",
-        "dumps": len(files),
+        "dumps": len(found),
         "plans": len(read),
         "before / behind": dict(Counter(f"{one['before']} / {one['behind']}" for one in read)),
         "differ": [one for one in read if one["before"] != one["behind"]],
         "not read": [one for one in rows if "not read" in one],
     }
     print(dumped({key: summary[key] for key in ("dumps", "plans", "before / behind")}))
-    write(options.out, summary)
+    write(out, summary)
     return int(bool(wrong))
 
 

@@ -60,6 +60,11 @@ def behind(function: DeviceFunction) -> Kernel:
     """The one kernel of a function, merged with every buffer at a place of its own, with the fences
     and barriers that the passes put in. Raises their errors."""
     (kernel,) = function.kernels
-    merged = apply_plans(function.func, function.visitor, [[apart(kernel)]])
+    return applied(function, apart(kernel))
+
+
+def applied(function: DeviceFunction, plan: Plan) -> Kernel:
+    """As `behind`, merged under a plan."""
+    merged = apply_plans(function.func, function.visitor, [[plan]])
     (found,) = function.visitor.again().kernels("main", with_barriers("main", merged))
     return found

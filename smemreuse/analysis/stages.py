@@ -107,8 +107,9 @@ def _with_loops(facts: KernelFacts, block: Block, loops: tuple[For, ...]) -> Ite
     """Each access, and the serial loops around it."""
     for stmt in block:
         yield from ((access, loops) for access in facts.accesses.get(stmt, ()))
-        is_loop = isinstance(stmt, For) and stmt.kind == "serial"
-        inside = (*loops, stmt) if isinstance(stmt, For) and is_loop else loops
+        inside = loops
+        if isinstance(stmt, For) and stmt.kind == "serial":
+            inside = (*loops, stmt)
         for nested in nested_blocks(stmt):
             yield from _with_loops(facts, nested, inside)
 

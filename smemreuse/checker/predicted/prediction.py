@@ -140,6 +140,15 @@ class Prediction:
             )
         return self._known[key]
 
+    def collides_latest(self, one: Stmt, two: Stmt) -> bool:
+        """As `collides`, for the latest execution of a statement before another: in the same
+        rounds if it stands before that, else in the round before of a common loop."""
+        paths = self.view.paths
+        if paths.order[one] < paths.order[two]:
+            return self.collides(one, two, None)
+        common = {*paths.loops(one)} & {*paths.loops(two)}
+        return any(self.collides(one, two, loop) for loop in common)
+
     def participants(self, one: Stmt, two: Stmt) -> Participants:
         """Who has to come to a barrier between two statements: it is put into the branches that
         both are in."""

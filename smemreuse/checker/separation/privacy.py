@@ -127,16 +127,7 @@ class Privacy:
             return False
         if not self._facts.assumed_for(stmt, self._group):
             return False
-        paths = found.view.paths
-        return all(
-            found.collides(one, stmt, None)
-            if paths.order[one] < paths.order[stmt]
-            else any(
-                found.collides(one, stmt, loop)
-                for loop in {*paths.loops(one)} & {*paths.loops(stmt)}
-            )
-            for one in self._writers
-        )
+        return all(found.collides_latest(one, stmt) for one in self._writers)
 
     def _any_rounds(
         self, stmt: For | While, threads: Threads, written: np.ndarray, surely: bool

@@ -103,14 +103,15 @@ class _Trials:
                 self._known[settings] = None
         return self._known[settings]
 
-    def small_enough(self, settings: Settings) -> bool:
+    def small(self, settings: Settings) -> _Trial | None:
+        """What came of it, if that takes few enough bytes."""
         found = self.made(settings)
-        return found is not None and found.bytes <= self._limit
+        return found if found is not None and found.bytes <= self._limit else None
 
     def fits(self, settings: Settings) -> bool:
         """Whether it takes few enough bytes, and lint finds no more than in the function itself."""
-        found = self.made(settings)
-        if found is None or found.bytes > self._limit:
+        found = self.small(settings)
+        if found is None:
             return False
         more = bool(found.hazards - self.first.hazards)
         self.hazardous += more
@@ -197,13 +198,15 @@ class FunctionFitting:
         """Settings of which at most one can be chosen."""
         return fewer_stages(self.func) + [[one] for one in direct_stores(self.func)]
 
+    def _not_refused(self) -> list[list[LeverSetting]]:
+        """Those of the choices whose lever alone is proved."""
+        refused = {one.lever for one in self._refused}
+        return [[one for one in each if one.lever not in refused] for each in self._choices]
+
     def _combinations(self) -> list[Settings]:
         """At most one setting of each loop, and each store, the cheapest combinations first; none
         with a setting that is refused."""
-        refused = {one.lever for one in self._refused}
-        choices = [
-            [None, *(one for one in each if one.lever not in refused)] for each in self._choices
-        ]
+        choices = [[None, *each] for each in self._not_refused()]
         products = itertools.islice(itertools.product(*choices), MOST_LISTED)
         found = [tuple(one for one in chosen if one is not None) for chosen in products]
         found.sort(key=lambda each: (sum(one.cost for one in each), len(each)))
@@ -224,7 +227,7 @@ class FunctionFitting:
         itself; how many were tried, and why there is none."""
         trials = _Trials(self._tried, self.limit, first)
         strongest = self._strongest()
-        enough = not self._reloads or not strongest or trials.small_enough(strongest)
+        enough = not self._reloads or not strongest or trials.small(strongest) is not None
         for settings in self._proved() if enough else ():
             if trials.fits(settings):
                 return trials.made(settings), trials.count, ""
@@ -233,9 +236,7 @@ class FunctionFitting:
 
     def _strongest(self) -> Settings:
         """All levers but reloads, each as far as it goes, if that is equivalent."""
-        refused = {one.lever for one in self._refused}
-        kept = [[one for one in each if one.lever not in refused] for each in self._choices]
-        found = tuple(each[-1] for each in kept if each)
+        found = tuple(each[-1] for each in self._not_refused() if each)
         return () if self._comparison.why_not(found) else found
 
     @cached_property

@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from smemreuse.compilers.tilelang.levers.tile_ops import READ, REGION, WRITE, name_of, number
+from smemreuse.compilers.tilelang.levers.tile_ops import (
+    READ,
+    REGION,
+    WRITE,
+    int32,
+    name_of,
+    number,
+)
 from smemreuse.compilers.tilelang.visitor import tirx
 from smemreuse.ir.kernel import element_bits
 
@@ -52,11 +59,11 @@ class MatrixProduct:
     def of(self, matrices: tuple[Any, Any], depth: int, *, clears: bool) -> Any:
         """The statement of the same product of other matrices."""
         args = [*self.call.args]
-        args[:2], args[_DEPTH] = matrices, tirx.IntImm("int32", depth)
+        args[:2], args[_DEPTH] = matrices, int32(depth)
         args[_CLEARED] = tirx.IntImm("bool", int(clears))
         if not clears:
             into = args[2]
-            mask = tirx.IntImm("int32", READ | WRITE)
+            mask = int32(READ | WRITE)
             args[2] = tirx.Call(into.dtype, into.op, [into.args[0], mask, *into.args[2:]])
         call = tirx.Call(self.call.dtype, self.call.op, args, self.call.annotations)
         return tirx.Evaluate(call)

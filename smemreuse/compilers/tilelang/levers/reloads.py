@@ -17,6 +17,7 @@ from smemreuse.compilers.tilelang.levers.slices import sliced_matrix
 from smemreuse.compilers.tilelang.levers.tile_ops import (
     buffer_of,
     copied,
+    int32,
     is_plain,
     number,
     sequences,
@@ -221,19 +222,15 @@ class Reloading:
 
         self.sliced.append((str(matrices[0].buffer.name), str(matrices[1].buffer.name)))
         first = int(product.clears)
-        before = slice_at(_int(0), clears=True) if product.clears else []
+        before = slice_at(int32(0), clears=True) if product.clears else []
         rest = tirx.SeqStmt(slice_at(part * size))
         kind = tirx.ForKind.SERIAL
-        return [*before, tirx.For(part, _int(first), _int(self.slices - first), kind, rest)]
+        return [*before, tirx.For(part, int32(first), int32(self.slices - first), kind, rest)]
 
     def _has_slices(self, product: MatrixProduct) -> bool:
         """Whether slices are whole instructions, and their rows wide enough."""
         least = max(self.least_bytes * 8 // product.element_bits, 1)
         return product.depth % (self.slices * least) == 0
-
-
-def _int(value: int) -> Any:
-    return tirx.IntImm("int32", value)
 
 
 def _alike(news: list[Any] | None, var: Any, layout: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from smemreuse.compilers.tilelang.levers.tile_ops import (
     buffer_of,
     copied,
     extent_of,
+    int32,
     is_whole,
     number,
 )
@@ -35,7 +36,7 @@ class SlicedMatrix:
     def shape(self, size: int) -> list[Any]:
         """The extents of a slice of so many elements."""
         extents = [*self.region.args[2:]]
-        extents[self.axis] = _int(size)
+        extents[self.axis] = int32(size)
         return extents
 
     def matrix(self, tile: Any, size: int) -> Any:
@@ -93,9 +94,9 @@ def _copied(load: Any, pair: tuple[Any, Any], source_axis: int, axis: int) -> Lo
         source, target = pair
         indices, extents = [*source.args[0].indices], [*source.args[2:]]
         indices[source_axis] = indices[source_axis] + begin
-        extents[source_axis] = _int(size)
+        extents[source_axis] = int32(size)
         shape = [*target.args[2:]]
-        shape[axis] = _int(size)
+        shape[axis] = int32(size)
         args = [
             _region(source, buffer_of(source), extents, indices),
             _region(target, tile, shape),
@@ -108,7 +109,7 @@ def _copied(load: Any, pair: tuple[Any, Any], source_axis: int, axis: int) -> Lo
 
 
 def _region(region: Any, buffer: Any, extents: Sequence[Any], begins: Any = None) -> Any:
-    indices = begins or [_int(0) for _ in extents]
+    indices = begins or [int32(0) for _ in extents]
     load = tirx.BufferLoad(buffer, indices)
     return tirx.Call(region.dtype, region.op, [load, region.args[1], *extents])
 
@@ -138,7 +139,7 @@ def _gathered(nest: Any, axis: int) -> Load | None:
         value = tirx.stmt_functor.substitute(body.value, moved)
         found = tirx.BufferStore(tile, value, body.indices)
         for one in reversed(loops):
-            extent = _int(size) if one.same_as(chosen) else one.extent
+            extent = int32(size) if one.same_as(chosen) else one.extent
             binding, notes = one.thread_binding, one.annotations
             found = tirx.For(one.loop_var, one.min, extent, one.kind, found, binding, notes)
         return _with_own_variables(found)
@@ -156,7 +157,3 @@ def _with_own_variables(nest: Any) -> Any:
         return tirx.For(var, loop.min, loop.extent, loop.kind, body, binding, notes)
 
     return tirx.stmt_functor.ir_transform(nest, None, change, [f"{TIR}.For"])
-
-
-def _int(value: int) -> Any:
-    return tirx.IntImm("int32", value)

@@ -52,6 +52,10 @@ def number(expr: Any) -> int | None:
     return int(expr) if isinstance(expr, tirx.IntImm) else None
 
 
+def int32(value: int) -> Any:
+    return tirx.IntImm("int32", value)
+
+
 def extent_of(expr: Any, bound: Mapping[Any, Any] | None = None) -> int | None:
     """The value of an extent, if that is a number however it is written, as `x + 64 - x` is; with
     the values of variables that are `bound`."""
@@ -121,7 +125,7 @@ def with_sequences(body: Any, rewritten: Callable[[list[Any]], list[Any] | None]
         if found is None:
             return None
         if not found:
-            return tirx.Evaluate(tirx.IntImm("int32", 0))
+            return tirx.Evaluate(int32(0))
         return found[0] if len(found) == 1 else tirx.SeqStmt(found)
 
     return tirx.stmt_functor.ir_transform(body, None, change, [f"{TIR}.SeqStmt"])
