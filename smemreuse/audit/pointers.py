@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from smemreuse.analysis.bounds import bounds, upper_bound
 from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
 from smemreuse.audit.ranges import with_ranges
 from smemreuse.audit.separator import Separator
@@ -17,6 +16,7 @@ from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Bind, Block, Buffer, Declare, Kernel, walk_statements
 from smemreuse.ir.labels import label
 from smemreuse.semantics.accesses import KernelAccesses, accesses_of
+from smemreuse.semantics.bounds import bounds, upper_bound
 from smemreuse.semantics.pointers import Pointers, address_of
 from smemreuse.versions import version_of
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from smemreuse.analysis.bounds import Interval, bounds
 from smemreuse.ir.expr import Call, Expr, Var, constant
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
@@ -20,6 +19,7 @@ from smemreuse.ir.kernel import (
     nested_blocks,
     walk_statements,
 )
+from smemreuse.semantics.bounds import Interval, bounds
 
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq"}

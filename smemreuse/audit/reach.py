@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from smemreuse.analysis.bounds import Interval, bounds
 from smemreuse.audit.ranges import with_ranges
 from smemreuse.audit.separator import Separator
 from smemreuse.ir.access import Access
@@ -20,6 +19,7 @@ from smemreuse.ir.kernel import (
     expressions_of,
 )
 from smemreuse.semantics.accesses import Footprint, accesses_of
+from smemreuse.semantics.bounds import Interval, bounds
 from smemreuse.semantics.elements import is_typed
 from smemreuse.semantics.pointers import Pointers, escaping
 

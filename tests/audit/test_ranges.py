@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smemreuse.analysis.bounds import Interval
 from smemreuse.audit.ranges import with_ranges
 from smemreuse.ir.expr import Call, Const, Expr, Var
 from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Bind, Block, Evaluate, For, If, Stmt
+from smemreuse.semantics.bounds import Interval
 
 X, Y, SUM = Var("x"), Var("y"), Var("sum")
 THEN, ELSE, BEHIND = (Evaluate(Const(number)) for number in range(3))

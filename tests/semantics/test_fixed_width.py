@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smemreuse.analysis.bounds import bounds
 from smemreuse.checker.values.interned import InternTable
 from smemreuse.checker.values.vectors import Vectors
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.expr import Call, Const, Expr, Var
 from smemreuse.ir.kernel import Attr, Bind, For, walk_statements
 from smemreuse.linter.value_numbers import ValueNumbering
+from smemreuse.semantics.bounds import bounds
 from smemreuse.semantics.elements import byte_offset, lane_of
 from smemreuse.semantics.evaluate import Threads, Value, evaluate
 from smemreuse.semantics.periodic import growth, moduli

@@ -8,8 +8,8 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smemreuse.analysis.bounds import bounds
 from smemreuse.ir.expr import Call, Const, Expr, Var
+from smemreuse.semantics.bounds import bounds
 
 X, Y = Var("x"), Var("y")
 RANGES = {X: (-3, 5), Y: (0, 7)}
