@@ -1,4 +1,5 @@
-"""Whether `lint` says of a TileLang dump what it says of it behind the passes that insert barriers.
+"""Whether `lint` says of a TileLang dump what it says of it behind the passes that insert barriers,
+and whether these are where they were foretold.
 
     python -m scripts.lint_behind DIR --out docs/results/lint-behind.json
 
@@ -14,12 +15,13 @@ import multiprocessing
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from scripts.barrier_places import outcomes
 from scripts.results import dumped, options_of, write
-from scripts.tilelang_passes import behind, device_function
+from scripts.tilelang_passes import apart, behind, device_function
 from smemreuse.audit import BarrierStage
 from smemreuse.linter import lint
 from smemreuse.results.hazards import LintReport
@@ -77,12 +79,13 @@ def device_text(dump: str) -> str:
     return ast.unparse(Ramps().visit(ast.parse(module)))
 
 
-def reports(dump: str) -> tuple[LintReport, LintReport]:
-    """That of a dump, and that of the kernel behind the passes."""
+def reports(dump: str) -> tuple[LintReport, LintReport, Counter[str]]:
+    """That of a dump, that of the kernel behind the passes, and how its barriers were foretold."""
     function = device_function(device_text(dump))
     (kernel,) = function.kernels
-    before = lint(kernel, BarrierStage.LATER)
-    return before, lint(behind(function), BarrierStage.PRESENT)
+    there = behind(function)
+    foretold = outcomes(kernel, there, apart(kernel).offsets)
+    return lint(kernel, BarrierStage.LATER), lint(there, BarrierStage.PRESENT), foretold
 
 
 def dump_name(file: Path) -> str:
@@ -99,29 +102,41 @@ def of_each_dump(doc: str | None, ask: Callable[[Path], T]) -> tuple[Path | None
         return options.out, pool.map(ask, files, chunksize=1)
 
 
-def compared(file: Path) -> dict[str, str]:
+def compared(file: Path) -> dict[str, Any]:
     name = dump_name(file)
     try:
-        before, behind = reports(file.read_text())
+        before, behind, foretold = reports(file.read_text())
     except Exception as error:  # the parser's errors are of many types
         return {"dump": name, "not read": type(error).__name__}
-    return {"dump": name, "before": str(before.status), "behind": str(behind.status)}
+    statuses = {"before": str(before.status), "behind": str(behind.status)}
+    return {"dump": name, **statuses, "barriers": foretold}
+
+
+def _is_misjudged(barriers: Mapping[str, int]) -> bool:
+    """Whether a barrier is missing that was sure, or there though none was foretold."""
+    return bool(barriers["sure, not there"] or barriers["not foretold, there"])
 
 
 def main() -> int:
     out, found = of_each_dump(__doc__, compared)
     read = [one for one in found if "not read" not in one]
-    summary = {
+    summary: dict[str, Any] = {
         "schema": "smemreuse.lint-behind/1",
         "dumps": len(found),
         "read": len(read),
         "before / behind": dict(Counter(f"{one['before']} / {one['behind']}" for one in read)),
-        "differ": [one for one in read if one["before"] != one["behind"]],
+        "differ": [
+            {key: one[key] for key in ("dump", "before", "behind")}
+            for one in read
+            if one["before"] != one["behind"]
+        ],
+        "barriers": dict(sum((one["barriers"] for one in read), Counter[str]())),
+        "misjudged": [one["dump"] for one in read if _is_misjudged(one["barriers"])],
         "not read": dict(Counter(one["not read"] for one in found if "not read" in one)),
     }
     print(dumped(summary))
     write(out, summary)
-    return int(any(one["before"] == "clean" for one in read if one["before"] != one["behind"]))
+    return int(any(one["before"] == "clean" for one in summary["differ"]))
 
 
 if __name__ == "__main__":

@@ -40,6 +40,12 @@ def thread_indices(body: Block) -> frozenset[Var]:
     )
 
 
+def thread_extents(body: Block) -> dict[Var, int]:
+    """How many values each of those variables has, where that is a constant."""
+    axes = ((one.var, constant(one.value)) for one in launches(body) if tag_of(one) in AXES)
+    return {var: extent for var, extent in axes if var is not None and extent is not None}
+
+
 def least_blocks(body: Block) -> int:
     """How many blocks ptxas is asked to keep resident on an SM, by registers: 1 if nobody asks."""
     asked = (

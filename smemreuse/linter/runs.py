@@ -224,7 +224,7 @@ class LintRuns:
             prediction = None
             if self._subject.barriers_follow:  # within one buffer: which are merged is not known
                 view = view_of(kernel, self._subject.accesses.pointers)
-                prediction = Prediction.of(kernel.body, view, operations, {}, {}, work)
+                prediction = Prediction.of(kernel.body, view, operations, {}, work)
                 known.followed = view.followed
                 self._disturbed = prediction.shared_number()
             setting = Setting(

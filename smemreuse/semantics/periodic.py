@@ -51,36 +51,46 @@ def is_affine(expr: Expr, varies: Varies) -> bool:
     return False
 
 
-def growth(expr: Expr, var: Var) -> tuple[int, int] | None:
-    """The least and greatest change of an expression when `var` grows by 1; None if unknown."""
-    return None if wraps(expr) else _growth(expr, var)
+MAX_CHANGES = 2
+"""Changes of an expression that are told apart."""
 
 
-def _growth(expr: Expr, var: Var) -> tuple[int, int] | None:
+def growth(expr: Expr, var: Var) -> frozenset[int] | None:
+    """All changes that an expression may have when `var` grows by 1; None if unknown."""
+    found = None if wraps(expr) else _growth(expr, var)
+    return None if found is None or len(found) > MAX_CHANGES else frozenset(found)
+
+
+def _growth(expr: Expr, var: Var) -> set[int] | None:
     """As `growth`, for an expression that does not wrap."""
     if isinstance(expr, Var):
-        return (1, 1) if expr is var else (0, 0)
+        return {int(expr is var)}
     if var not in variables_in(expr):
-        return 0, 0
+        return {0}
     if not isinstance(expr, Call) or len(expr.args) != 2:
         return None
-    grown = [_growth(arg, var) for arg in expr.args]
-    numbers = [constant(arg) for arg in expr.args]
-    (one, other), (first, second) = grown, numbers
-    if expr.op in ("add", "sub") and one is not None and other is not None:
-        if expr.op == "add":
-            return one[0] + other[0], one[1] + other[1]
-        return one[0] - other[1], one[1] - other[0]
+    one, other = (_growth(arg, var) for arg in expr.args)
+    first, second = map(constant, expr.args)
+    if one is None or other is None or len(one) * len(other) > MAX_CHANGES:
+        return None
+    if expr.op == "add":
+        return {a + b for a in one for b in other}
+    if expr.op == "sub":
+        return {a - b for a in one for b in other}
     if expr.op == "mul" and (first is not None or second is not None):
-        number, operand = (second, one) if second is not None else (first, other)
-        if number is None or operand is None:
-            return None
-        ends = (number * operand[0], number * operand[1])
-        return min(ends), max(ends)
+        return (
+            {second * a for a in one} if second is not None else {(first or 0) * b for b in other}
+        )
     if second is None or second <= 0:
         return None
     if expr.op == "floormod":
-        return 1 - second, second - 1
-    if expr.op == "floordiv" and one is not None:
-        return one[0] // second, -(-one[1] // second)
+        return {change for a in one for change in _changes_modulo(a, second)}
+    if expr.op == "floordiv":
+        return {quotient for a in one for quotient in (a // second, -(-a // second))}
     return None
+
+
+def _changes_modulo(change: int, number: int) -> set[int]:
+    """How a remainder may change where what is divided changes."""
+    rest = change % number
+    return {rest, rest - number} if rest else {0}

@@ -98,7 +98,11 @@ class PredictedBarriers:
         if prediction is None or meeting is None or not meeting.waits:
             return
         is_part = agent.threads.count < len(self._vectors.everyone)
-        if meeting.group in (Group.CLUSTER, Group.GRID) and is_part and prediction.candidates.added:
+        if (
+            meeting.group in (Group.CLUSTER, Group.GRID)
+            and is_part
+            and prediction.candidates.are_added
+        ):
             raise Uncovered(
                 "some threads wait for others at a barrier of more than the block, and a later "
                 "pass may put one of the block before these"

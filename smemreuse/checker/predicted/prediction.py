@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice, product
 from math import prod
@@ -20,17 +20,22 @@ from smemreuse.ir.kernel import (
     nested_blocks,
     walk_statements,
 )
-from smemreuse.ir.launch import thread_axes, thread_indices
+from smemreuse.ir.launch import thread_axes, thread_extents, thread_indices
 from smemreuse.semantics.pointers import Pointers
 from smemreuse.versions import Version, version_of
 from smemreuse.versions.thread_sync import ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry, entries_of
 from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
 from smemreuse.versions.thread_sync.branch_barriers import BranchBarriers
-from smemreuse.versions.thread_sync.candidates import MAX_PAIRS, BarrierCandidates
+from smemreuse.versions.thread_sync.candidates import BarrierCandidates
 from smemreuse.versions.thread_sync.collisions import Collisions
+from smemreuse.versions.thread_sync.conflicts import Conflicts
+from smemreuse.versions.thread_sync.insertion import Inserted, PassView, insertions
 from smemreuse.versions.thread_sync.participants import Participants, participants_in
 from smemreuse.versions.thread_sync.path_conditions import PathConditions
+
+MAX_PAIRS = 16
+"""Pairs of statements of which it is asked whether they surely collide."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,7 @@ class Prediction:
     """
 
     view: ThreadSyncView
+    inserted: Mapping[str, Inserted]
     candidates: BarrierCandidates
     offsets: Mapping[Buffer, int]
     work: Work
@@ -94,26 +100,27 @@ class Prediction:
         view: ThreadSyncView,
         operations: Operations,
         offsets: Mapping[Buffer, int],
-        partners: Mapping[Buffer, Collection[Buffer]],
         work: Work,
         *,
         optimistic: bool = False,
     ) -> Prediction:
-        """`partners` are the buffers that share bytes with another one."""
-        candidates = BarrierCandidates(
-            body,
-            view.collisions,
-            operations.effects,
-            view.rules,
-            view.followed,
-            partners,
-            lambda one, two: view.collisions.surely(one, two, None, offsets, work.do),
+        """Raises `Uncovered` where that is too much work."""
+        conflicts = Conflicts(view.paths, view.collisions, thread_extents(body), offsets, work.do)
+        entries, followed = view.collisions.entries, view.followed
+        inserted = insertions(
+            body, PassView(entries, conflicts, followed, view.branch_barriers.stays)
         )
-        return Prediction(view, candidates, offsets, work, _positions(body, candidates), optimistic)
+        candidates = BarrierCandidates(entries, operations.effects, inserted.values(), followed)
+        positions = _positions(body, candidates)
+        return Prediction(view, inserted, candidates, offsets, work, positions, optimistic)
 
     def shared_number(self) -> str:
         """Why a barrier that is put in may disturb another one; empty where none may."""
-        return self.view.branch_barriers.shared_number(self.candidates)
+        branches, entries = self.view.branch_barriers, self.view.collisions.entries.values()
+        scopes = {entry.buffer.scope for found in entries for entry in found}
+        if len(scopes) < 2 and not branches.own_numbers:
+            return ""  # one run alone gives no number twice
+        return branches.shared_number(self.inserted, self.view.followed)
 
     def sees(self, stmt: Stmt) -> bool:
         """Whether a statement itself is compared with others."""
@@ -167,7 +174,7 @@ class Prediction:
             return self.candidates.may_precede(stmt)
         known = participants_in([(stmt.condition, True)], self.view.thread_variables)
         moved = known is not Participants.BRANCH and self.candidates.may_be_inside(stmt)
-        return moved or self.candidates.may_collide_before(stmt)
+        return moved or self.candidates.is_preceded(stmt)
 
     def surely_parts(self, branch: If, stmt: Stmt) -> bool:
         """Whether the pass surely puts a barrier of all threads between a branch and a statement

@@ -171,9 +171,9 @@ def _prediction(kernel: Kernel, scope: str, layout: ByteLayout, setup: _Setup) -
     if not setup.assume_barriers:
         return None
     view, operations = view_of(kernel, setup.accesses.pointers), operations_of(kernel)
-    together = (layout.offsets, layout.partners) if scope == DYNAMIC_SCOPE else ({}, {})
+    offsets = layout.offsets if scope == DYNAMIC_SCOPE else {}
     return Prediction.of(
-        kernel.body, view, operations, *together, setup.work, optimistic=setup.optimistic
+        kernel.body, view, operations, offsets, setup.work, optimistic=setup.optimistic
     )
 
 

@@ -7,19 +7,20 @@ It looks at no number that is in use already, and begins with 3 again for each s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Var, constant, variables_in
-from smemreuse.ir.kernel import Block, If, Stmt, walk_statements
+from smemreuse.ir.expr import Call, Expr, Var, constant, variables_in
+from smemreuse.ir.kernel import Bind, Block, If, Stmt, walk_statements
 from smemreuse.ir.labels import label
 from smemreuse.semantics.effects import Group
 from smemreuse.semantics.synchronizing import NAMED_BARRIERS, named_barrier
 from smemreuse.semantics.table import evaluated_call, evaluated_effect
-from smemreuse.versions.thread_sync.candidates import BarrierCandidates
+from smemreuse.versions.thread_sync.insertion import Inserted
 from smemreuse.versions.thread_sync.once import once
 from smemreuse.versions.thread_sync.participants import Participants, participants_in
 from smemreuse.versions.thread_sync.path_conditions import PathConditions
@@ -28,6 +29,26 @@ FIRST = NAMED_BARRIERS.start
 
 Team = bytes
 """The numbers of threads, as they are in memory."""
+
+EVERYONE: Team = b""
+
+
+@dataclass(frozen=True)
+class _Use:
+    """Where threads come to a barrier with one of some numbers; None where these, or the threads,
+    are not known."""
+
+    stmt: Stmt
+    team: Team | None
+    numbers: range | None
+
+    def may_disturb(self, other: _Use) -> bool:
+        """Whether the other may have the same number, for other threads."""
+        if self.team is not None and self.team == other.team:
+            return False
+        if self.numbers is None or other.numbers is None:
+            return True
+        return not {*self.numbers}.isdisjoint(other.numbers)
 
 
 class BranchBarriers:
@@ -45,41 +66,47 @@ class BranchBarriers:
         found = {}
         for stmt, call in self._barriers():
             team = self._team(stmt) if len(call.args) == 1 else None
-            if team is None:
+            if not team:
                 continue
             number = numbers.setdefault(team, FIRST + len(numbers))
             scope = str(getattr(call.args[0], "value", ""))
             found[stmt] = named_barrier(scope, number, _count(team))
         return found
 
-    def shared_number(self, candidates: BarrierCandidates) -> str:
+    def stays(self, branch: If, holds: bool) -> bool:
+        """Whether a barrier surely stays in the arm of a branch where its condition holds, or does
+        not: all threads agree on that, or the pass knows those that are there."""
+        arm = branch.then if holds else branch.orelse
+        within = arm[0] if self._depends_on_threads(branch.condition) else branch
+        return self._team(within) is not None
+
+    def shared_number(self, inserted: Mapping[str, Inserted], followed: Set[Stmt]) -> str:
         """Why a barrier that the pass may put into a branch may have the number of one that other
-        threads come to; empty where none may."""
-        teams = self._teams(candidates)
-        for given in teams.values():
-            numbers = range(FIRST, FIRST + len(given))
-            for team, stmt in given.items():
-                for other, number, theirs in self._numbered:
-                    if theirs != team and (number is None or number in numbers):
-                        return _disturbing(stmt, f"`{label(other)}`")
-        # The numbers of each scope begin anew, and which of these barriers come is not known.
-        for one, two in combinations(teams.values(), 2):
-            for (mine, stmt), (theirs, other) in product(one.items(), two.items()):
-                if mine != theirs:
-                    return _disturbing(stmt, f"one at `{label(other)}`")
+        threads come to; empty where none may.
+
+        `inserted`: those of each run; directly after each statement in `followed` the first run
+        puts one as well.
+        """
+        runs = [self.own_numbers]
+        given = {stmt for stmt, call in self._barriers() if len(call.args) == 1}
+        for one in inserted.values():
+            runs.append(tuple(_numbered(self._events(one, given, followed))))
+            given, followed = set(), frozenset()
+        for first, second in combinations(runs, 2):
+            for mine, theirs in product(first, second):
+                if mine.may_disturb(theirs):
+                    return _disturbing(theirs, mine)
         return ""
 
-    def _teams(self, candidates: BarrierCandidates) -> dict[str, dict[Team, Stmt]]:
-        """For each storage scope who may come to a barrier that is put into a branch, and where."""
-        teams: dict[str, dict[Team, Stmt]] = {}
-        for stmt in sorted(candidates.added, key=self._paths.order.__getitem__):
-            # Out of a branch that it does not understand the pass moves a barrier.
-            around = (frame.stmt for frame in self._paths.frames[stmt])
-            found = [team for one in (stmt, *around) if (team := self._team(one)) is not None]
-            for scope in candidates.scopes(stmt) if found else ():
-                for team in found:
-                    teams.setdefault(scope, {}).setdefault(team, stmt)
-        return teams
+    def _events(
+        self, inserted: Inserted, given: Set[Stmt], followed: Set[Stmt]
+    ) -> Iterator[tuple[Stmt, Team | None, bool]]:
+        """The barriers that one run may number, in their order: where, for whom, whether surely."""
+        for stmt in walk_statements(self._body):
+            if stmt in inserted:
+                yield stmt, self._team(stmt), inserted[stmt]
+            if stmt in given or stmt in followed:
+                yield stmt, self._team(stmt), True
 
     def _barriers(self) -> Iterator[tuple[Stmt, Call]]:
         """The barriers of the block, in their order, and others that have a number."""
@@ -90,41 +117,74 @@ class BranchBarriers:
                     yield stmt, call
 
     @cached_property
-    def _numbered(self) -> tuple[tuple[Stmt, int | None, Team | None], ...]:
-        """The barriers with a number, once the pass has been there, and who comes to each; None
-        where that is not known."""
+    def own_numbers(self) -> tuple[_Use, ...]:
+        """The barriers that have a number before the pass."""
         found = []
         for stmt, call in self._barriers():
-            call = self.renamed.get(stmt, call)
             effect = evaluated_effect(stmt)
             assert effect is not None
             assert effect.meeting is not None
             at = effect.meeting.identity
             if at is not None and at < len(call.args):
-                found.append((stmt, constant(call.args[at]), self._team(stmt)))
+                number = constant(call.args[at])
+                numbers = None if number is None else range(number, number + 1)
+                found.append(_Use(stmt, self._team(stmt), numbers))
         return tuple(found)
 
     @once
     def _team(self, stmt: Stmt) -> Team | None:
         """The threads of the branches around a statement, as the pass surely knows them; None where
-        it does not, where these are all threads, or no whole warps."""
+        it does not, or these are no whole warps."""
         branches = [
             (frame.stmt.condition, frame.holds)
             for frame in self._paths.frames[stmt]
-            if isinstance(frame.stmt, If)
-            and not self._indices.isdisjoint(variables_in(frame.stmt.condition))
+            if isinstance(frame.stmt, If) and self._depends_on_threads(frame.stmt.condition)
         ]
+        if not branches:
+            return EVERYONE
         if participants_in(branches, self._indices) is not Participants.BRANCH:
             return None
         ids = self._paths.in_branches(stmt, self._indices)
-        if ids is None or len(ids) in (0, self._everyone) or len(ids) % 32:
+        if ids is None or not len(ids) or len(ids) % 32:
             return None
-        return ids.astype(np.int64).tobytes()
+        return EVERYONE if len(ids) == self._everyone else ids.astype(np.int64).tobytes()
+
+    @once
+    def _depends_on_threads(self, condition: Expr) -> bool:
+        """Whether a condition names the index of a thread, or a variable that is bound to what
+        does."""
+        return not self._turning.isdisjoint(variables_in(condition))
+
+    @cached_property
+    def _turning(self) -> Set[Var]:
+        """The indices of threads, and the variables that are bound to what names one of these."""
+        found = {*self._indices}
+        for stmt in walk_statements(self._body):
+            if isinstance(stmt, Bind) and not found.isdisjoint(variables_in(stmt.value)):
+                found.add(stmt.var)
+        return found
 
 
-def _disturbing(stmt: Stmt, other: str) -> str:
-    begin = f"a barrier that may be put in at `{label(stmt)}` may get the number of {other}"
-    return f"{begin}, which other threads come to"
+def _numbered(events: Iterable[tuple[Stmt, Team | None, bool]]) -> Iterator[_Use]:
+    """Which numbers barriers may get that come in this order, one for each set of threads."""
+    surely, perhaps = set[Team](), set[Team]()
+    unknown = 0
+    for stmt, team, is_sure in events:
+        if team == EVERYONE or team in surely:
+            continue
+        least, most = len(surely), len(perhaps - {team}) + unknown
+        yield _Use(stmt, team, range(FIRST + least, FIRST + most + 1))
+        if team is None:
+            unknown += 1
+            continue
+        perhaps.add(team)
+        if is_sure:
+            surely.add(team)
+
+
+def _disturbing(use: _Use, other: _Use) -> str:
+    begin = f"a barrier that may be put in at `{label(use.stmt)}` may get the number of one at"
+    return f"{begin} `{label(other.stmt)}`, which other threads come to"
 
 
 def _count(team: Team) -> int:

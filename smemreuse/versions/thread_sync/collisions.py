@@ -96,7 +96,7 @@ class Collisions:
         the buffers in their arena, in bytes; a buffer without one lies alone.
         """
         return any(
-            self._collide((one, first), (two, second), loop, offsets, spend)
+            self.collide((one, first), (two, second), loop, offsets, spend)
             for first, second in self._compared(one, two, loop, offsets)
         )
 
@@ -115,7 +115,7 @@ class Collisions:
         key = (stmt, loop)
         if key not in self._known:
             self._known[key] = all(
-                _steps_on(entry, loop) or self._differs(stmt, entry, loop)
+                moves_on(entry, loop) or self._differs(stmt, entry, loop)
                 for entry in self.entries[stmt]
             )
         return self._known[key]
@@ -166,12 +166,10 @@ class Collisions:
             ):
                 yield first, second
 
-    def _collide(
+    def collide(
         self, one: Made, two: Made, loop: For | None, offsets: Mapping[Buffer, int], spend: Spend
     ) -> bool:
-        """Whether the pass takes two accesses to collide, under these offsets (bytes) of their
-        buffers.
-        """
+        """As `surely`, of two accesses that the pass compares."""
         (_, first), (_, second) = one, two
         if first.by_pointer is not second.by_pointer:
             return True
@@ -195,7 +193,7 @@ class Collisions:
     def _collide_at(
         self, one: Made, two: Made, loop: For | None, places: tuple[int, ...], spend: Spend
     ) -> bool:
-        """As `_collide`, for buffers that begin at `places`: where something unknown is not
+        """As `collide`, for buffers that begin at `places`: where something unknown is not
         understood, in any of the models."""
         found = self._collide_under(None, one, two, loop, places, spend)
         if found is None:
@@ -362,8 +360,9 @@ def _in_one_arena(one: AccessEntry, two: AccessEntry) -> bool:
     return one.buffer.scope == two.buffer.scope == DYNAMIC_SCOPE
 
 
-def _steps_on(entry: AccessEntry, loop: For) -> bool:
-    """Whether the next round of a loop is beyond all lanes of this one."""
-    step = None if entry.index is None else growth(entry.index, loop.var)
+def moves_on(entry: AccessEntry, loop: For) -> bool:
+    """Whether each thread accesses other elements in the next round of a loop, by the index as it
+    is written."""
+    steps = None if entry.index is None else growth(entry.index, loop.var)
     span = (entry.lanes - 1) * abs(entry.stride)
-    return step is not None and (step[0] > span or step[1] < -span)
+    return steps is not None and all(abs(step) > span for step in steps)

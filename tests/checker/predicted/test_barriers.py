@@ -121,6 +121,6 @@ def test_what_collides_with_the_first_arm_parts_branches_if_it_is_remembered(
     kernel = kernel_of(first + under("if tx < 32", "O[tx] = As[tx]\n"), elements=192)
     view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
     operations = operations_of(kernel)
-    prediction = Prediction.of(kernel.body, view, operations, {}, {}, Work())
+    prediction = Prediction.of(kernel.body, view, operations, {}, Work())
     one, two = (stmt for stmt in walk_statements(kernel.body) if isinstance(stmt, If))
     assert prediction.surely_parts(one, two) is parts

@@ -21,6 +21,11 @@ BODIES = {
     "all there is in an arm": under("if n < 3", WAIT) + "O[tx] = D[tx]\n",
     "all there is in two arms": under("if n < 3", under("if bx < 1", WAIT)) + "O[tx] = D[tx]\n",
     "beside others in an arm": under("if n < 3", f"{WAIT}O[tx] = D[tx]\n") + "O[tx] = D[tx]\n",
+    "before a barrier": f'{WAIT}T.tvm_storage_sync("shared")\nO[tx] = D[tx]\n',
+    "before one in an arm": WAIT
+    + under("if n < 3", 'T.tvm_storage_sync("shared")\n')
+    + "O[tx] = D[tx]\n",
+    "before one of the other scope": f'{WAIT}T.tvm_storage_sync("shared.dyn")\nO[tx] = D[tx]\n',
     "in an arm that has another": under("if n < 3", WAIT)
     + under("else", "O[tx] = D[tx]\n")
     + "O[tx] = D[tx]\n",
@@ -49,7 +54,7 @@ def places(block: Block, kernel: Kernel) -> list[tuple[int, ...]]:
 
 
 def inserted(block: Block) -> list[tuple[int, ...]]:
-    """The same of a kernel that has its barriers, not counting these."""
+    """The same of the barriers that a kernel has, not counting these."""
     found: list[tuple[int, ...]] = []
     at = -1
     for stmt in block:
@@ -67,4 +72,4 @@ def test_barriers_come_where_the_pass_puts_them(name: str) -> None:
     mod = module_of(BODIES[name])
     (before,) = kernels_of(mod)
     (after,) = kernels_of(tilelang.transform.ThreadSync("shared")(mod))
-    assert places(before.body, before) == inserted(after.body)
+    assert sorted(places(before.body, before) + inserted(before.body)) == inserted(after.body)

@@ -1,0 +1,196 @@
+"""Whether `ThreadSync` takes two accesses for a conflict: yes, no, or not known (rule 6).
+
+Yes as `collisions` shows it. No where the pass compares nothing, or has its proof surely: what two
+accesses reach lies apart by interval arithmetic, or both have one index and the same scopes around,
+which it takes for one thread's. All else depends on what its solver finds in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from smemreuse.ir.expr import Var, constant, same, variables_in
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, For, If, Stmt, While
+from smemreuse.semantics.bounds import Interval
+from smemreuse.versions.thread_sync.access_entries import AccessEntry
+from smemreuse.versions.thread_sync.collisions import Collisions, Made, Spend
+from smemreuse.versions.thread_sync.differences import Indexed, differences, reach_of
+from smemreuse.versions.thread_sync.once import once
+from smemreuse.versions.thread_sync.path_conditions import PathConditions
+
+COMPARED = 16
+"""Units of work for each pair of accesses."""
+
+
+class Answer(Enum):
+    YES = "yes"
+    NO = "no"
+    MAYBE = "not known"
+
+
+class Conflicts:
+    """Asks of pairs of accesses of one kernel under one plan; each pair is compared once.
+
+    `offsets` (bytes) are those of the buffers in their arena; a buffer without one lies alone.
+    """
+
+    def __init__(
+        self,
+        paths: PathConditions,
+        collisions: Collisions,
+        indices: Mapping[Var, int],
+        offsets: Mapping[Buffer, int],
+        spend: Spend,
+    ):
+        """`indices` are those of the threads, each with its extent."""
+        self._paths = paths
+        self._collisions = collisions
+        self._indices = indices
+        self._offsets = offsets
+        self._spend = spend
+        self._known: dict[tuple[Made, Made, For | None], Answer] = {}
+        self._reached: dict[Made, Interval | None] = {}
+
+    def between(self, one: Made, two: Made, loop: For | None) -> Answer:
+        """Of one access and a later one, with `loop` in the next round of that."""
+        key = (one, two, loop)
+        if key not in self._known:
+            self._spend(COMPARED)
+            self._known[key] = self._compare(one, two, loop)
+        return self._known[key]
+
+    def _compare(self, one: Made, two: Made, loop: For | None) -> Answer:
+        first, second = one[1], two[1]
+        if self._are_skipped(first, second):
+            return Answer.NO
+        if first.by_pointer is not second.by_pointer:
+            return Answer.YES
+        if first.index is None or second.index is None:
+            return Answer.MAYBE
+        if not first.by_pointer and self._have_one_index(one, two, loop):
+            return Answer.NO
+        if not self._have_places(first, second):
+            return Answer.NO if self._are_inside(one, two) else Answer.MAYBE
+        if self._lie_apart(one, two, loop):
+            return Answer.NO
+        found = self._collisions.collide(one, two, loop, self._offsets, self._spend)
+        return Answer.YES if found else Answer.MAYBE
+
+    def _are_skipped(self, first: AccessEntry, second: AccessEntry) -> bool:
+        """Whether the pass compares nothing: two copies or atomics, or buffers that are no part of
+        one arena."""
+        if first.is_write and second.is_write and first.is_copy and second.is_copy:
+            return True
+        if first.is_atomic and second.is_atomic:
+            return True
+        return first.buffer.scope != DYNAMIC_SCOPE and not self._have_places(first, second)
+
+    def _have_places(self, first: AccessEntry, second: AccessEntry) -> bool:
+        """Whether it is known how far from each other the buffers of two accesses begin."""
+        if first.buffer is second.buffer:
+            return True
+        return first.buffer in self._offsets and second.buffer in self._offsets
+
+    def _have_one_index(self, one: Made, two: Made, loop: For | None) -> bool:
+        """Whether both have the same index, whichever the thread, under the same conditions."""
+        first, second = one[1], two[1]
+        assert first.index is not None
+        assert second.index is not None
+        if first.buffer is not second.buffer or first.width != second.width:
+            return False
+        if (first.lanes, first.stride) != (second.lanes, second.stride):
+            return False
+        if loop is not None and loop.var in variables_in(second.index):
+            return False
+        return same(first.index, second.index) and self._scopes(one) == self._scopes(two)
+
+    def _scopes(self, made: Made) -> object:
+        """All that the pass knows to hold at an access."""
+        stmt, entry = made
+        within = (stmt,) if isinstance(stmt, (If, While)) else ()
+        return self._paths.frames[stmt], within, entry.guards
+
+    def _are_inside(self, one: Made, two: Made) -> bool:
+        """Whether two accesses surely stay in their buffers, in numbers that the pass compares:
+        pointers it counts in elements of the one's width and the other's."""
+        if one[1].by_pointer and one[1].width != two[1].width:
+            return False
+        return self._is_inside(one) and self._is_inside(two)
+
+    def _is_inside(self, made: Made) -> bool:
+        reach, entry = self._reach(made), made[1]
+        size = entry.buffer.size
+        if reach is None or size is None:
+            return False
+        return reach[0] >= 0 and (reach[1] + 1) * entry.width <= size
+
+    def _lie_apart(self, one: Made, two: Made, loop: For | None) -> bool:
+        """Whether elements surely begin at different bytes; of pointers whether the elements that
+        the one reaches come before the other's, each counted in its own width."""
+        places = [self._offsets.get(entry.buffer, 0) for _, entry in (one, two)]
+        if one[1].by_pointer:
+            mine, theirs = self._reach(one), self._reach(two)
+            if mine is None or theirs is None:
+                return False
+            shift = places[0] // one[1].width - places[1] // two[1].width
+            return mine[1] + shift < theirs[0] or theirs[1] < mine[0] + shift
+        return self._differ(one, two, loop, places[0] - places[1])
+
+    def _differ(self, one: Made, two: Made, loop: For | None, shift: int) -> bool:
+        """Whether elements surely begin at different bytes; `shift` is by how many the one's buffer
+        begins after the other's."""
+        (stmt, first), (other, second) = one, two
+        assert first.index is not None
+        assert second.index is not None
+        shared = {each.var for each in self._paths.loops(stmt)}
+        shared &= {each.var for each in self._paths.loops(other)}
+        if first.is_write and second.is_write:
+            shared |= self._indices.keys()  # the pass compares two writes of one thread
+        found = differences(
+            Indexed(first.index, first.width, self._ranges(stmt)),
+            Indexed(second.index, second.width, self._ranges(other)),
+            shared,
+            None if loop is None else loop.var,
+        )
+        before, after = _span(first), _span(second)
+        return found is not None and all(
+            low + shift + before[0] - after[1] > 0 or high + shift + before[1] - after[0] < 0
+            for low, high in found
+        )
+
+    def _reach(self, made: Made) -> Interval | None:
+        """The first and the last element that an access may reach, from its buffer's begin."""
+        if made not in self._reached:
+            self._reached[made] = self._find_reach(*made)
+        return self._reached[made]
+
+    def _find_reach(self, stmt: Stmt, entry: AccessEntry) -> Interval | None:
+        ranges = self._ranges(stmt)
+        begin = None if entry.index is None else reach_of(entry.index, ranges)
+        extent = reach_of(entry.extent, ranges)
+        if begin is None or extent is None:
+            return None
+        if entry.by_pointer:
+            return begin[0], begin[1] + extent[1] - 1
+        least, most = _span(entry)
+        return begin[0] + least // entry.width, begin[1] + most // entry.width
+
+    @once
+    def _ranges(self, stmt: Stmt) -> Mapping[Var, Interval]:
+        """Those of the loops around a statement, and of the indices of the threads there."""
+        ranges = {var: (0, extent - 1) for var, extent in self._indices.items()}
+        reaching = self._paths.in_branches(stmt, self._indices.keys())
+        if len(ranges) == 1 and reaching is not None and len(reaching):
+            ranges = dict.fromkeys(ranges, (int(reaching.min()), int(reaching.max())))
+        for loop in self._paths.loops(stmt):
+            begin, extent = constant(loop.begin), constant(loop.extent)
+            if begin is not None and extent is not None and extent > 0:
+                ranges[loop.var] = (begin, begin + extent - 1)
+        return ranges
+
+
+def _span(entry: AccessEntry) -> Interval:
+    """By how many bytes the lanes of an access begin after its first element."""
+    last = (entry.lanes - 1) * entry.stride * entry.width
+    return min(last, 0), max(last, 0)

@@ -1,0 +1,80 @@
+"""Barriers are where they are foretold, as the installed TileLang's `ThreadSync` puts them in."""
+
+from __future__ import annotations
+
+import pytest
+import tilelang
+
+from scripts.barrier_places import outcomes
+from scripts.own_merge import SCOPE, kernels_of
+from tests.checker.small import under
+from tests.versions.thread_sync.test_tilelang import BODIES, module_of
+
+pytestmark = pytest.mark.tilelang
+
+STORE, READ, CROSS = "A[tx] = D[tx]\n", "O[tx] = A[tx]\n", "O[tx] = A[63 - tx]\n"
+OF_B = "B[63 - tx] = D[tx]\n"
+
+
+def rounds(body: str, count: str = "4") -> str:
+    return under(f"for k in range({count})", body)
+
+
+def arm(condition: str, body: str) -> str:
+    return under(f"if {condition}", body)
+
+
+SEQUENCES = {
+    "in a sequence": f"{STORE}{CROSS}{STORE}{CROSS}",
+    "a barrier of the kernel": f'{STORE}T.tvm_storage_sync("shared.dyn")\n{CROSS}{STORE}',
+    "one of a warp": f'{STORE}T.tvm_storage_sync("warp")\n{CROSS}',
+    "next round": rounds(f"{READ}{STORE}{CROSS}"),
+    "only the next round": rounds(f"{CROSS}A[tx + 64] = D[tx]\nO[tx] = A[tx + 65]\n{STORE}"),
+    "stores alone": rounds("A[tx] = D[tx + k]\n"),
+    "stores that move on": rounds("A[tx + k * 64] = D[tx]\n"),
+    "stores to two stages": rounds("A[tx + k % 2 * 64] = D[tx]\n", "n"),
+    "stores to two stages, read": rounds(
+        "A[tx + k % 2 * 64] = D[tx]\nO[tx] = A[63 - tx + k % 2 * 64]\n", "n"
+    ),
+    "arms": arm("tx < 32", STORE) + under("else", "A[95 - tx] = D[tx]\n") + CROSS,
+    "in an arm": arm("tx < 32", f"{STORE}O[tx] = A[31 - tx]\n") + CROSS,
+    "in both arms": arm("tx < 32", f"{STORE}O[tx] = A[31 - tx]\n")
+    + under("else", f"{STORE}O[tx] = A[95 - tx]\n")
+    + OF_B,
+    "moved out of an arm": f"{STORE}{arm('c[tx] < 3', f'{CROSS}{STORE}{CROSS}')}{OF_B}",
+    "not moved out of an arm": f"{STORE}{arm('n < 3', f'{CROSS}{STORE}{CROSS}')}{OF_B}",
+    "arm in a loop": rounds(arm("k < n", f"{CROSS}{STORE}") + READ),
+    "loop in an arm": arm("tx < 32", rounds(f"{STORE}O[tx] = A[31 - tx]\n")) + OF_B,
+    "loop in a loop": rounds(f"{READ}{rounds(f'{STORE}{CROSS}').replace('k', 'j')}{OF_B}"),
+    "exposed": rounds(f"{STORE}{CROSS}") + OF_B + rounds(f"{READ}{STORE}{CROSS}"),
+    "rows of one index": arm("tx < n", STORE) + READ + arm("tx < n", STORE),
+    "far apart": "A[tx] = D[tx]\nO[tx] = A[127 - tx]\nO[tx] = A[tx + 65]\n",
+    "apart by a stage": rounds(
+        "O[tx] = A[k % 2 * 64 + 63]\n" + arm("tx < 63", "A[(k + 1) % 2 * 64 + tx] = D[tx]\n"), "n"
+    ),
+    "a condition reads": f"{STORE}{arm('A[63 - tx] < D[0]', OF_B)}",
+    "while": under("while c[0] < 3", f"{CROSS}{STORE}c[0] = c[0] + 1\n") + OF_B,
+}
+"""Bodies with barriers in several places, or with none where one might be expected."""
+
+
+@pytest.mark.parametrize("name", [*BODIES, *SEQUENCES])
+def test_barriers_are_where_they_are_foretold(name: str) -> None:
+    mod = module_of({**BODIES, **SEQUENCES}[name])
+    (before,) = kernels_of(mod)
+    after = tilelang.transform.ThreadSync(SCOPE)(tilelang.transform.ThreadSync("shared")(mod))
+    (behind,) = kernels_of(after)
+    # Unmerged buffers of this scope are one to the pass, all at its begin.
+    found = outcomes(before, behind, dict.fromkeys(before.allocations(SCOPE), 0))
+    assert not found["sure, not there"], after.script()
+    assert not found["not foretold, there"], after.script()
+
+
+@pytest.mark.parametrize(
+    "name", ["in a sequence", "next round", "stores to two stages", "in an arm", "far apart"]
+)
+def test_most_are_foretold_surely(name: str) -> None:
+    (before,) = kernels_of(mod := module_of(SEQUENCES[name]))
+    (behind,) = kernels_of(tilelang.transform.ThreadSync(SCOPE)(mod))
+    found = outcomes(before, behind, dict.fromkeys(before.allocations(SCOPE), 0))
+    assert {*found} <= {"sure, there"}
