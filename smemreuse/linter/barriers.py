@@ -74,6 +74,10 @@ class WaitingHazards(OvertakenWaits):
             mends.different_numbers(site, other),
             other=other,
             agents=(others, who),
+            acts=(
+                Act("is at", words.runs(mismatch.who)),
+                Act("is at", words.runs(agent.threads.ids)),
+            ),
             mechanism=mechanisms.NAMED,
         )
         self._add(hazard, stmt)
