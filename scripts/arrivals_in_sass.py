@@ -95,13 +95,14 @@ def of_benchmark(name: str) -> list[dict[str, Any]]:
 def behind_stores(words: Sequence[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The arrivals of each variant of `scripts.overtaken_on_gpu` whose read is behind stores."""
     from scripts.overtaken_on_gpu import KERNELS, STORES, hazards
-    from smemreuse.reproduce import attempts
+    from smemreuse.ir.tree import StatementTree
+    from smemreuse.reproduce.queued import queued
 
     for program in KERNELS:
         if words and not any(word in " ".join(program) for word in words):
             continue
         for kernel, hazard in hazards(program):
-            attempt = next(attempts.behind_stores(hazard, kernel.body, STORES[0]))
+            attempt = queued(hazard, StatementTree(kernel.body), STORES[0])
             name = " ".join((kernel.kernel.name.removesuffix("_kernel"), *hazard.buffers))
             yield name, of_cuda(kernel.source(attempt))
 

@@ -26,8 +26,9 @@ from scripts.results import ARCH, about_gpu, options_of, write
 from smemreuse.commands.script import execute
 from smemreuse.compilers.tilelang.reproducing import LaunchedKernel, collecting
 from smemreuse.errors import BackendError
-from smemreuse.reproduce.attempts import OVERTAKEN, behind_stores
+from smemreuse.ir.tree import StatementTree
 from smemreuse.reproduce.cases import PLAIN
+from smemreuse.reproduce.queued import OVERTAKEN, behind_stores
 from smemreuse.reproduce.running import Launching, outcome_of
 from smemreuse.reproduce.standalone import Standalone
 from smemreuse.results.hazards import Hazard, HazardKind
@@ -65,9 +66,10 @@ def variants(kernel: LaunchedKernel, hazard: Hazard) -> dict[str, str]:
     others = [one.edit for one in kernel.mends if one.hazard.fingerprint(name) != mark]
     edits = others if len(others) < len(fixes) else []
     found = {MENDED: kernel.source(PLAIN, fixes), "0": kernel.source(PLAIN, edits)}
+    tree = StatementTree(kernel.body)
     for stores in STORES:
         ways = ("alone", "crowded")
-        for way, attempt in zip(ways, behind_stores(hazard, kernel.body, stores), strict=False):
+        for way, attempt in zip(ways, behind_stores(hazard, tree, stores), strict=False):
             found[f"{stores} {way}"] = kernel.source(attempt, edits)
     return found
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from scripts.regenerate_fixtures import renew
 from scripts.results import RESULTS, ROOT, options_of
-from smemreuse.reproduce.attempts import ENGINES
+from smemreuse.reproduce.in_flight import ENGINES
 from smemreuse.results.hazards import HazardKind
 from smemreuse.results.reproduction import ALONE, AS_IT_IS, DELAYED, Shown
 
@@ -122,7 +122,7 @@ def outcomes_of_reproduced(result: Mapping[str, Any]) -> Iterator[Outcome]:
 _WORDS = {
     "nothing is delayed": PLAIN,
     "is filled with": FILLED,
-    "one bank of shared memory": QUEUED,
+    "one bank": QUEUED,
     **{words: BUSY for _, _, words in ENGINES.values()},
 }
 """What the words of an attempt have, of those that make no thread late."""

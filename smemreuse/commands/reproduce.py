@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import difflib
+import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -129,6 +130,13 @@ class Wanted:
     "tensors what the kernel must compute: reproduce compares results with that, with a tolerance "
     "of 2 %, and not with the fixed kernel. It may import PyTorch alone, inside the function.",
 )
+@click.option(
+    "--after",
+    metavar="JSON",
+    type=click.Path(),
+    help="The reproduce.json of an earlier run: reproduce does not repeat what that tried to make "
+    "a finding show.",
+)
 @click.option("--lower-only", is_flag=True, help="Write the files, and launch nothing.")
 @click.option(
     "--arch", metavar="SM", help="The GPU that --lower-only lowers for; default: as for run."
@@ -144,6 +152,7 @@ def reproduce(
     launching: Launching,
     policy: str | None,
     expected: str | None,
+    after: str | None,
     lower_only: bool,
     arch: str | None,
     output_format: str,
@@ -174,7 +183,7 @@ def reproduce(
             args,
             wanted,
             launching,
-            _Run(folder, lower_only, arch, _function_of(expected), policy),
+            _Run(folder, lower_only, arch, _function_of(expected), policy, _tried(after)),
         )
     if wanted.finding is not None and not found:
         raise InputError(f"there is no certain finding {wanted.finding}", file=file)
@@ -259,6 +268,19 @@ class _Run:
     arch: str | None
     expected: str | None
     policy: str | None
+    tried: Mapping[tuple[str, str], frozenset[str]]
+    """By kernel and finding."""
+
+
+def _tried(file: str | None) -> dict[tuple[str, str], frozenset[str]]:
+    """What an earlier run has tried for each finding of each kernel."""
+    if file is None:
+        return {}
+    try:
+        found = json.loads(read_source(file))["findings"]
+        return {(one["kernel"], one["finding"]): frozenset(one["tried"]) for one in found}
+    except (ValueError, KeyError, TypeError):
+        raise InputError("is no reproduce.json", file=file) from None
 
 
 def _function_of(file: str | None) -> str | None:
@@ -319,10 +341,13 @@ def _reproduced(
             identity = report.identities(file)[at]
             about = environment(launch.made)
             several = sum(one.certain for one in report.hazards) > 1
-            case = ReproductionCase(
-                file, launch, report.hazards[at], identity, launching, about, several, run.expected
+            tried = run.tried.get((identity.kernel, identity.short), frozenset())
+            told = several, run.expected, tried
+            cases.append(
+                ReproductionCase(
+                    file, launch, report.hazards[at], identity, launching, about, *told
+                )
             )
-            cases.append(case)
             names.append(f"{title.replace(' #', '-')}-{identity.short}")
     launch_one = partial(_one, folder=run.folder, why=why)
     with ThreadPoolExecutor(max(len(cases), 1)) as pool:

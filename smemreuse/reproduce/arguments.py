@@ -16,13 +16,14 @@ class LaunchArgument:
     """One argument of a launch: a tensor of a dtype, as PyTorch names it, or a number.
 
     Elements of integers are from `low` to `high`, both included; those of floats are normally
-    distributed. A tensor of few integers, such as lengths of sequences, has its own `values`.
+    distributed, around `low` with the deviation `high` where these are known. A tensor of few
+    integers, such as lengths of sequences, has its own `values`.
     """
 
     dtype: str
     shape: tuple[int, ...] = ()
-    low: int | None = None
-    high: int | None = None
+    low: float | None = None
+    high: float | None = None
     values: tuple[Number, ...] | None = None
     is_number: bool = False
 

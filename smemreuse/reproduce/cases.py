@@ -12,8 +12,9 @@ from typing import Any, Protocol
 from smemreuse.errors import BackendError
 from smemreuse.ir.kernel import Block
 from smemreuse.reproduce.arguments import LaunchArgument
-from smemreuse.reproduce.attempts import ZEROS, Attempt, attempts_of
+from smemreuse.reproduce.attempts import attempts_of
 from smemreuse.reproduce.cuda import require_original
+from smemreuse.reproduce.delays import ZEROS, Attempt
 from smemreuse.reproduce.running import Launching, Told, outcome_of
 from smemreuse.reproduce.snippet import Snippet
 from smemreuse.reproduce.standalone import Standalone
@@ -36,6 +37,7 @@ from smemreuse.results.reproduction import (
 )
 
 PLAIN = Attempt("nothing is delayed")
+ALL_TRIED = "all there is to try was tried before"
 
 
 class Reproducible(Protocol):
@@ -97,7 +99,8 @@ class Reproducible(Protocol):
 @dataclass(eq=False)
 class ReproductionCase:
     """A finding of a kernel, of which there may be `several`, and its variants; what must come out
-    is `expected`, the text of a Python function, if that is known."""
+    is `expected`, the text of a Python function, if that is known. Attempts that an earlier run has
+    `tried`, by their words, are left out."""
 
     file: str
     kernel: Reproducible
@@ -107,10 +110,16 @@ class ReproductionCase:
     environment: Mapping[str, str]
     several: bool = False
     expected: str | None = None
+    tried: Set[str] = frozenset()
 
     @cached_property
     def attempts(self) -> tuple[Attempt, ...]:
         """The ways to try."""
+        return tuple(one for one in self._ways if one.words not in self.tried)
+
+    @cached_property
+    def _ways(self) -> tuple[Attempt, ...]:
+        """Those that were `tried` before, too."""
         return attempts_of(self.hazard, self.kernel.body)
 
     @property
@@ -119,7 +128,7 @@ class ReproductionCase:
         it is known what must come out."""
         if self.expected is not None:
             return EXPECTED
-        if any(attempt.fill is not None for attempt in self.attempts):
+        if any(attempt.fill is not None for attempt in self._ways):
             return ZEROED
         return MENDED if self._mends or self.kernel.apart is not None else AS_IT_IS
 
@@ -148,7 +157,7 @@ class ReproductionCase:
             found[DELAYED] = kernel.source(attempt)
             require_original(found[DELAYED], kernel.original)
         if attempt.fill is not None:
-            found[ZEROED] = kernel.source(replace(attempt, fill=ZEROS))
+            found[ZEROED] = kernel.source(Attempt(attempt.words, fill=ZEROS))
             require_original(found[ZEROED], kernel.original)
         elif kernel.apart is not None:
             found[MENDED] = kernel.apart
@@ -262,7 +271,7 @@ class _AttemptSearch:
             if found.shown.is_shown or (must is not None and must.error):
                 break
         if not rounds:
-            return replace(before, why="; ".join(self.refused))
+            return replace(before, why="; ".join(self.refused) or ALL_TRIED)
         tried = tuple(one.attempt for one, _ in rounds if was_launched(one.outcomes))
         found, attempt = rounds[-1] if rounds[-1][0].shown.is_shown else rounds[0]
         self._write(found, attempt, self.case.variants(attempt))

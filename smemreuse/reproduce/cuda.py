@@ -14,6 +14,7 @@ from smemreuse.errors import BackendError
 
 DELAY, FILL = "smemreuse_delay", "smemreuse_fill"
 QUEUE, CROWD = "smemreuse_queue", "smemreuse_crowd"
+BEYOND = "smemreuse_beyond"
 BULK, COPIES, PRODUCTS = "smemreuse_bulk", "smemreuse_copies", "smemreuse_products"
 
 BLOCKS = 1024
@@ -61,6 +62,14 @@ DEFINITIONS = {
         f"{_ONE_BANK}for (long long from = clock64(); clock64() - from < count;) "
         f'{{ _Pragma("unroll") for (int i = 0; i < 16; ++i) {_STORE}}} ',
     ),
+    BEYOND: _function(
+        BEYOND,
+        f"{_SHARED}extern __shared__ __align__(1024) unsigned char dynamic[]; unsigned own; "
+        'asm volatile("mov.u32 %0, %%dynamic_smem_size;" : "=r"(own)); '
+        "own += (unsigned)__cvta_generic_to_shared(dynamic); "
+        "for (; own < from + size; ++own) "
+        'asm volatile("st.shared.u8 [%0], %1;" :: "r"(own), "r"(255) : "memory"); ',
+    ),
     BULK: _function(
         BULK,
         f"{_SHARED}from = (from + 15) & ~15u; size = (size - 15) & ~15u; "
@@ -101,13 +110,14 @@ DEFINITIONS = {
 }
 """The device functions, each on one line.
 
-The fill covers all shared memory of the block but what the system reserves. The empty `asm` keeps
-nvcc from moving accesses across a call, and emits nothing. All lanes of a warp store to words of
-one bank, one after the other: nothing waits for a store, and what comes next comes late. Engines
-are kept busy by work of the same kind that comes before the kernel's own, and is of no use: what
-the kernel commits and waits for has this in it, too, so a kernel that waits stays right. A product
-adds tiles of zeros to the kernel's own accumulators: ptxas drops one whose result nothing reads,
-and has others wait for it.
+The fill covers all shared memory of the block but what the system reserves, and `BEYOND` what comes
+after the kernel's own of that: what is left of the last unit in which it is allotted. The empty
+`asm` keeps nvcc from moving accesses across a call, and emits nothing. All lanes of a warp store to
+words of one bank, one after the other: nothing waits for a store, and what comes next comes late.
+Engines are kept busy by work of the same kind that comes before the kernel's own, and is of no use:
+what the kernel commits and waits for has this in it, too, so a kernel that waits stays right. A
+product adds tiles of zeros to the kernel's own accumulators: ptxas drops one whose result nothing
+reads, and has others wait for it.
 """
 
 _OURS = re.compile(rf"\b(?:{'|'.join(DEFINITIONS)})\(")

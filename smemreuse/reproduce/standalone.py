@@ -133,7 +133,7 @@ class Standalone:
             f"SEED, REFERENCE = 1, {self.reference!r}\n"
             f"TARGET: Any = {dict(self.target)!r}\n"
             f"PASS_CONFIGS: Any = {dict(self.pass_configs)!r}\n"
-            "# Of each argument: dtype, shape, lowest and highest integer, or the values\n"
+            "# Of each argument: dtype, shape, lowest and highest (of floats mean and deviation)\n"
             f"ARGUMENTS: Any = {_block(rows, '', tall=tall)}\n"
             "# Of each variant: at which line of the CUDA how many lines are replaced, by which\n"
             f"CHANGES: Any = {{\n{variants}\n}}"

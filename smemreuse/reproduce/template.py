@@ -64,7 +64,7 @@ def compiled(variant: str) -> Any:
     return None
 
 
-def argument(dtype: str, shape: Any, low: int, high: int, values: Any, **random: Any) -> Any:
+def argument(dtype: str, shape: Any, low: Any, high: Any, values: Any, **random: Any) -> Any:
     """A random tensor, the same for the same seed; or what is given."""
     import torch
 
@@ -73,8 +73,8 @@ def argument(dtype: str, shape: Any, low: int, high: int, values: Any, **random:
     if values is not None:
         made = torch.tensor(values, device=random["device"])
         return made.to(getattr(torch, dtype)).reshape(shape)
-    if low is None:
-        return torch.randn(shape, **random).to(getattr(torch, dtype))
+    if "float" in dtype:
+        return (torch.randn(shape, **random) * (high or 1) + (low or 0)).to(getattr(torch, dtype))
     return torch.randint(low, high + 1, shape, **random).to(getattr(torch, dtype))
 
 

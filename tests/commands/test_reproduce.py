@@ -60,6 +60,15 @@ def test_one_finding_may_be_asked_for(tmp_path: Path) -> None:
     refused("-o", tmp_path / "two", "--finding", "00000000", RACE, says="no certain finding")
 
 
+def test_an_earlier_run_is_a_reproduce_json(tmp_path: Path) -> None:
+    assert run("reproduce", "-o", tmp_path / "one", RACE).exit_code == 1
+    earlier = tmp_path / "one" / "reproduce.json"
+    script = tmp_path / "script.py"
+    script.write_text("")
+    refused("-o", tmp_path / "two", "--after", script, script, says="is no reproduce.json")
+    refused("-o", tmp_path / "three", "--after", earlier, script, says="compiled no kernel")
+
+
 def test_a_kernel_without_certain_findings_is_fine(tmp_path: Path) -> None:
     result = run("reproduce", "-o", tmp_path, LINT / "race_round_the_loop.mended.tir")
     assert result.exit_code == 0

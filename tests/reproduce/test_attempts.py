@@ -5,21 +5,16 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.compilers.text.reader import read_dump
-from smemreuse.linter import lint
-from smemreuse.reproduce.attempts import (
-    FOR_EVER,
-    LONG,
-    PATTERN,
-    SHORT,
-    Attempt,
-    attempts_of,
-)
-from smemreuse.reproduce.cuda import BULK, COPIES, CROWD, DELAY, PRODUCTS, QUEUE
+from smemreuse.linter import lint, taken_apart
+from smemreuse.reproduce.attempts import attempts_of
+from smemreuse.reproduce.cuda import BEYOND, BULK, COPIES, CROWD, DELAY, PRODUCTS, QUEUE
+from smemreuse.reproduce.delays import FOR_EVER, LONG, PATTERN, SHORT, Attempt, warps_of
 from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.semantics.table import evaluated_effect
 from tests.conftest import ROOT
 
 LINT = ROOT / "fixtures" / "lint"
+FIELD = ROOT / "fixtures" / "field" / "dumps"
 WRONG = sorted(path.stem for path in LINT.glob("*.tir") if ".mended" not in path.name)
 
 
@@ -80,10 +75,73 @@ def test_the_last_read_comes_behind_stores_while_others_that_have_arrived_store_
     ],
 )
 def test_an_engine_has_other_work_to_do_first(name: str, what: str) -> None:
-    hazard, (attempt,) = of_function(what, name)
+    hazard, (attempt, *once) = of_function(what, name)
+    (delay,) = attempt.delays
+    assert hazard.other is not None
+    assert (delay.stmt, delay.after, delay.loops) == (hazard.other.stmt, False, ())
+    assert bool(once) == bool(hazard.other.loops)
+    assert [one.delays[0].loops for one in once] == [hazard.other.loops for _ in once]
+
+
+def attempts_at(name: str, kind: HazardKind, mechanism: str) -> tuple[Hazard, tuple[Attempt, ...]]:
+    """A finding of a kernel of the field, and all ways to make it show."""
+    (merged,) = read_dump(FIELD / f"{name}.before.tir").kernels
+    kernel = taken_apart(merged).kernel
+    found = [one for one in lint(kernel).hazards if (one.kind, one.mechanism) == (kind, mechanism)]
+    return found[0], attempts_of(found[0], kernel.body)
+
+
+def test_who_overwrites_what_lands_late_waits_for_it_before_it_is_read() -> None:
+    wanted = HazardKind.MISSING_WAIT, "write after cp.async write"
+    hazard, found = attempts_at("lands_in_the_epilogue", *wanted)
+    held = [one for one in found if one.delays and one.delays[-1].stmt is hazard.site.stmt]
+    assert all(one.delays[-1].after and one.delays[-1].what == DELAY for one in held)
+    assert [[each.what for each in one.delays[:-1]] for one in held] == [[], [COPIES], [COPIES]]
+    wanted = HazardKind.MISSING_WAIT, "read after cp.async write"
+    hazard, found = attempts_at("lands_in_the_epilogue", *wanted)
+    assert not [one for one in found if one.delays and one.delays[-1].stmt is hazard.site.stmt]
+
+
+def test_what_an_engine_reads_early_is_stored_behind_other_stores() -> None:
+    hazard, (attempt,) = of_function(QUEUE, "stored_without_fence")
     (delay,) = attempt.delays
     assert hazard.other is not None
     assert (delay.stmt, delay.after) == (hazard.other.stmt, False)
+
+
+def test_whole_warps_store_first() -> None:
+    assert [warps_of(one) for one in ((0, 1), (32, 64), (40, 70))] == [(0, 32), (32, 64), (32, 96)]
+
+
+def test_threads_store_while_copies_land() -> None:
+    wanted = HazardKind.MISSING_FENCE, "wgmma read after cp.async write"
+    hazard, found = attempts_at("copied_by_cp_async.varied", *wanted)
+    (behind,) = [one.delays for one in found if one.delays and one.delays[0].what == QUEUE]
+    assert hazard.other is not None
+    assert [(one.stmt, one.after, one.loops) for one in behind] == [
+        (hazard.other.stmt, True, (("i", 3),))
+    ]
+
+
+def test_one_warp_of_a_group_is_late_ahead_of_a_number_that_others_take() -> None:
+    wanted = HazardKind.BARRIER_DIVERGENCE, "named barrier"
+    hazard, found = attempts_at("number_of_both_groups", *wanted)
+    ahead = [one.delays[0] for one in found[3:]]
+    assert [(one.first, one.end, one.after) for one in ahead] == [
+        (96, 128, False),
+        (224, 256, False),
+    ]
+    sites = [site.stmt for site in (hazard.site, hazard.other) if site is not None]
+    assert not [one for one in ahead if one.stmt in sites]
+
+
+def test_what_lies_behind_the_memory_of_a_kernel_is_nobodys() -> None:
+    for kind, after in (("write", True), ("read", False)):
+        wanted = HazardKind.OUT_OF_BOUNDS, kind
+        hazard, (filled, beyond) = attempts_at("one_slot_for_all_stages", *wanted)
+        assert (filled.fill, beyond.fill) == (PATTERN, PATTERN)
+        (delay,) = beyond.delays
+        assert (delay.what, delay.stmt, delay.after) == (BEYOND, hazard.site.stmt, after)
 
 
 def test_what_is_in_flight_is_tried_without_a_delay_first() -> None:

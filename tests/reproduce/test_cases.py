@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ from smemreuse.ir.kernel import Block
 from smemreuse.linter import lint
 from smemreuse.mender import mend
 from smemreuse.reproduce.arguments import LaunchArgument
-from smemreuse.reproduce.attempts import Attempt
-from smemreuse.reproduce.cases import ReproductionCase
+from smemreuse.reproduce.cases import ALL_TRIED, ReproductionCase
 from smemreuse.reproduce.cuda import DELAY, FILL, with_definitions
+from smemreuse.reproduce.delays import Attempt
 from smemreuse.reproduce.running import Launching
 from smemreuse.reproduce.snippet import Snippet
 from smemreuse.results.elaboration import Elaboration
@@ -110,6 +110,22 @@ def heading(found: Reproduction) -> str:
 
 def reproduced(one: ReproductionCase, folder: Path) -> Reproduction:
     return one.reproduced(folder / "script.py", heading)
+
+
+def test_what_an_earlier_run_has_tried_is_left_out(tmp_path: Path) -> None:
+    first = case("race_round_the_loop", FakeLaunching({}))
+    found = reproduced(first, tmp_path)
+    assert [*found.tried] == [one.words for one in first.attempts]
+    later = replace(first, launching=FakeLaunching({}), tried={*found.tried[:-1]})
+    assert reproduced(later, tmp_path).tried == found.tried[-1:]
+    nothing = replace(first, launching=FakeLaunching({}), tried={*found.tried})
+    assert (reproduced(nothing, tmp_path).why, nothing.reference) == (ALL_TRIED, first.reference)
+
+
+def test_of_an_uninitialised_read_the_reference_is_the_same_after_an_earlier_run() -> None:
+    one = case("uninitialised_state", FakeLaunching({}))
+    later = replace(one, tried={one.attempts[0].words})
+    assert (later.attempts, later.reference) == ((), ZEROED)
 
 
 def test_the_first_attempt_that_shows_it_is_the_last(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.reproduce.attempts import OVERTAKEN
 from smemreuse.reproduce.cuda import CROWD, QUEUE
+from smemreuse.reproduce.queued import OVERTAKEN
 
 pytestmark = pytest.mark.tilelang
 

@@ -20,7 +20,7 @@ from scripts.render_evidence import (
     rendered,
 )
 from scripts.results import RESULTS
-from smemreuse.reproduce.attempts import ENGINES
+from smemreuse.reproduce.in_flight import ENGINES
 from smemreuse.results.reproduction import AS_IT_IS, DELAYED, Shown
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ from smemreuse.reproduce.arguments import HIGHEST, LaunchArgument
 
 MOST_VALUES = 64
 """Elements of an integer tensor that are kept as they are."""
+
+_ABOUT = 0.1
+"""How near mean and deviation have to be to those of the standard normal distribution."""
 
 
 def arguments_of(params: Sequence[Any]) -> list[LaunchArgument] | None:
@@ -65,12 +69,26 @@ def _of_value(value: Any) -> LaunchArgument | None:
     if not isinstance(value, torch.Tensor):
         return None
     shape, dtype = tuple(map(int, value.shape)), value.dtype
-    if dtype.is_floating_point or not value.numel():
+    if not value.numel():
         return _tensor(dtype, shape, 0, HIGHEST)
+    if dtype.is_floating_point:
+        return LaunchArgument(_name(dtype), shape, *_distribution(value))
     if value.numel() <= MOST_VALUES:
         values = tuple(value.flatten().tolist())
         return LaunchArgument(_name(dtype), shape, values=values)
     return _tensor(dtype, shape, int(value.min()), int(value.max()))
+
+
+def _distribution(value: torch.Tensor) -> tuple[float, float] | tuple[None, None]:
+    """The mean and the deviation of floats; None where they are about 0 and 1, or all the same."""
+    elements = value.detach().double()
+    mean, deviation = float(elements.mean()), float(elements.std(correction=0))
+    if not (math.isfinite(mean) and math.isfinite(deviation) and deviation > 0):
+        return None, None
+    mean = mean if abs(mean) > _ABOUT * deviation else 0.0
+    if not mean and abs(deviation - 1) < _ABOUT:
+        return None, None
+    return float(f"{mean:.2g}"), float(f"{deviation:.2g}")
 
 
 def _tensor(dtype: torch.dtype, shape: tuple[int, ...], low: int, high: int) -> LaunchArgument:

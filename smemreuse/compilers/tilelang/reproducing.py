@@ -42,8 +42,8 @@ from smemreuse.ir.tree import StatementTree
 from smemreuse.linter import Apart, counterparts, lint_apart, taken_apart
 from smemreuse.pipeline.options import checked_options
 from smemreuse.reproduce.arguments import LaunchArgument
-from smemreuse.reproduce.attempts import Attempt, Delay
 from smemreuse.reproduce.cuda import FILL, with_definitions, with_products, without_delays
+from smemreuse.reproduce.delays import Attempt, Delay
 from smemreuse.reproduce.snippet import Snippet, snippet_of
 from smemreuse.results.elaboration import Elaboration
 from smemreuse.results.hazards import LintReport

@@ -20,9 +20,10 @@ from smemreuse.compilers.tilelang.arguments import arguments_of, noted_arguments
 from smemreuse.compilers.tilelang.reproducing import LaunchedKernel, collecting
 from smemreuse.errors import BackendError, LoweredOnlyError
 from smemreuse.reproduce.arguments import LaunchArgument
-from smemreuse.reproduce.attempts import Attempt, Delay, attempts_of
+from smemreuse.reproduce.attempts import attempts_of
 from smemreuse.reproduce.cases import PLAIN
 from smemreuse.reproduce.cuda import DELAY, FILL, QUEUE, require_original
+from smemreuse.reproduce.delays import Attempt, Delay
 from smemreuse.reproduce.standalone import Standalone
 from smemreuse.results.hazards import Hazard
 from smemreuse.results.reproduction import AS_IT_IS
@@ -198,6 +199,21 @@ def test_a_launch_tells_sizes_numbers_and_ranges() -> None:
         LaunchArgument("float16", (100,)),
     ]
     assert noted_arguments(_Adapter, args[:2]) is None
+
+
+def test_floats_are_distributed_as_they_were() -> None:
+    normal = torch.randn(100, 8, generator=torch.Generator().manual_seed(1))
+    long = torch.arange(5, 105, dtype=torch.int32)
+    for args, known in (
+        (normal, (None, None)),
+        (normal / 8, (0.0, 0.12)),
+        (normal / 8 - 3, (-3.0, 0.12)),
+        (normal * torch.inf, (None, None)),
+        (normal * 0 + 2, (None, None)),
+    ):
+        found = noted_arguments(_Adapter, (args.half(), long, 7))
+        assert found is not None
+        assert (found[0].low, found[0].high) == pytest.approx(known, abs=0.02)
 
 
 def test_few_integers_are_kept_as_they_are() -> None:
