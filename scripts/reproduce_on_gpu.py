@@ -98,7 +98,7 @@ _OF_FIELD = {
     "threads": "scratch_of_two_reductions leader_publishes_again atomics_unordered",
     "reductions": "one_thread_reduces searched_before_it_is_whole result_over_the_operand",
     "bytes": "padding_over_scales.varied number_of_half_a_warp.varied",
-    "barriers": "published_in_the_loop_alone.varied number_of_both_groups",
+    "barriers": "published_in_the_loop_alone.varied",
 }
 """Kernels of fixtures/field whose fixes are found, some to a program."""
 
@@ -108,7 +108,9 @@ FIELD = {
         for name, kernels in _OF_FIELD.items()
     },
     **_alone("field.py", "elected_lane_arrives", "parity_of_the_ring", "tail_not_filled"),
-    **_alone("field.py", "added_without_atomics", "slots_beyond_the_warps"),
+    **_alone(
+        "field.py", "added_without_atomics", "slots_beyond_the_warps", "number_of_both_groups"
+    ),
     **_alone("field.py", "one_slot_for_all_stages", "maximum_of_no_round", "barrier_in_each_arm"),
 }
 """Bugs of other projects in their shapes, each once: the first of both shapes that is certain."""
@@ -124,7 +126,7 @@ PLANS = {
 
 _JOBS = {
     **dict.fromkeys(["kda_delta_h_fwd", "kda_delta_bwd", "gdn_wy_fast", "mla_decode_ws"], 3),
-    **dict.fromkeys(["gdn_delta_h", "dequant_w4a8", "gemm_one_stage", "visual_layout"], 3),
+    **dict.fromkeys(["dequant_w4a8", "gemm_one_stage", "visual_layout"], 3),
     **dict.fromkeys(["block_sparse_mqa", "sparse_mla_pipelined", "sparse_mla_seesaw"], 3),
 }
 _OF_KDA_BWD_INTRA = {
@@ -142,6 +144,7 @@ EXAMPLES = {
         for name, finding in _OF_KDA_BWD_INTRA.items()
     },
     **{name: Program(("examples.py", name), jobs) for name, jobs in _JOBS.items()},
+    "gdn_delta_h": Program(("examples.py", "gdn_delta_h"), 3, "gdn_delta_h"),
 }
 """Kernels of TileLang's examples, one for each cause and family that the others have not."""
 
