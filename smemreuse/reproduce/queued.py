@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from smemreuse.ir.expr import constant
-from smemreuse.ir.kernel import For, Stmt, walk_statements
+from smemreuse.ir.kernel import For, If, Stmt, walk_statements
 from smemreuse.ir.tree import StatementTree
 from smemreuse.reproduce.cuda import CROWD, QUEUE
 from smemreuse.reproduce.delays import (
@@ -51,6 +51,8 @@ def attempts(hazard: Hazard, tree: StatementTree) -> Iterator[Attempt]:
         yield queued(hazard, tree)
     elif engine in (Engine.WGMMA, Engine.CP_ASYNC) and _by_engine(hazard):
         yield from _while_others_store(hazard, tree)
+    elif engine is Engine.TMA_STORE:
+        yield from _while_it_is_stored(hazard, tree)
 
 
 def _by_engine(hazard: Hazard) -> bool:
@@ -113,6 +115,17 @@ def _while_others_store(hazard: Hazard, tree: StatementTree) -> Iterator[Attempt
         before = Delay(stmt, False, *threads, STORES, last, QUEUE)
         more = f"before the last of {where}, and for {SHORT:,} cycles when they have arrived"
         yield Attempt(f"{words} {more}", (before, crowd))
+
+
+def _while_it_is_stored(hazard: Hazard, tree: StatementTree) -> Iterator[Attempt]:
+    """The warps that do not issue a TMA store, and go by the branch that does, store to one bank
+    while it reads."""
+    site, warp = earlier_of(hazard), warps_of(threads_of(hazard, 0))
+    branch = [spot.stmt for spot in tree.path(statement_of(site)) if isinstance(spot.stmt, If)]
+    if branch and warp != ALL:
+        crowd = Delay(branch[-1], False, warp[1], ALL[1], SHORT, (), CROWD)
+        words = f"the warps behind thread {warp[1] - 1} store to one bank for {SHORT:,} cycles"
+        yield Attempt(f"{words} when one comes to {named(every_round(site))}", (crowd,))
 
 
 def _before(site: Site, stores: int) -> str:

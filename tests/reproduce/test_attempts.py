@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.compilers.text.reader import read_dump
+from smemreuse.ir.kernel import If
 from smemreuse.linter import lint, taken_apart
 from smemreuse.reproduce.attempts import attempts_of
 from smemreuse.reproduce.cuda import BEYOND, BULK, COPIES, CROWD, DELAY, PRODUCTS, QUEUE
@@ -121,6 +122,16 @@ def test_threads_store_while_copies_land() -> None:
     assert [(one.stmt, one.after, one.loops) for one in behind] == [
         (hazard.other.stmt, True, (("i", 3),))
     ]
+
+
+def test_other_warps_store_while_one_has_tma_store() -> None:
+    wanted = HazardKind.MISSING_WAIT, "TMA load write after TMA store read"
+    hazard, found = attempts_at("wait_in_a_fixed_round", *wanted)
+    (crowd,) = next(one.delays for one in found if one.delays and one.delays[0].what == CROWD)
+    assert (crowd.first, crowd.end, crowd.after) == (32, 1024, False)
+    assert isinstance(crowd.stmt, If)
+    assert hazard.other is not None
+    assert hazard.other.stmt in crowd.stmt.then
 
 
 def test_one_warp_of_a_group_is_late_ahead_of_a_number_that_others_take() -> None:
