@@ -21,6 +21,7 @@ from smemreuse.linter.followers import goes_on_with, signals
 from smemreuse.linter.overtaken import OvertakenWaits
 from smemreuse.results.hazards import Act, Hazard, HazardKind, HazardOrigin, Site
 from smemreuse.semantics.effects import Effect, Group, Signal
+from smemreuse.versions.thread_sync.branch_barriers import SharedNumber
 
 _MENDS = {
     MismatchKind.NOT_NAMED: mends.name_lanes,
@@ -280,3 +281,30 @@ class WaitingHazards(OvertakenWaits):
                 mechanism=mechanisms.of_lack(lacking),
             )
             self._add(hazard, stmt)
+
+
+def numbered_alike(shared: SharedNumber) -> tuple[Key, Hazard]:
+    """The hazard of two barriers to which the compiler gives one number: possible, for it is not
+    known whether both groups of threads are ever there at once."""
+    first, second = shared.one, shared.two
+    one, two = Site.of(first.stmt), Site.of(second.stmt)
+    others, who = words.threads(first.threads), words.threads(second.threads)
+    witness = (
+        f"the barrier of {who} that the compiler inserts before {two} gets number {shared.number}, "
+        f"as has that of {others} at {one}: where both are there, it releases whichever threads "
+        "come first"
+    )
+    hazard = Hazard(
+        HazardKind.BARRIER_DIVERGENCE,
+        False,
+        two,
+        (),
+        witness,
+        mends.one_scope(two, one),
+        other=one,
+        agents=(others, who),
+        acts=(Act("is at", words.runs(first.threads)), Act("is at", words.runs(second.threads))),
+        origin=HazardOrigin.COMPILER,
+        mechanism=mechanisms.NAMED,
+    )
+    return (hazard.kind, second.stmt, frozenset()), hazard

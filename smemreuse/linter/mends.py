@@ -167,6 +167,15 @@ def different_numbers(site: Site, other: Site | None) -> Mend:
     return Mend(Remedy.CODE, sentence, after=other, before=site)
 
 
+def one_scope(site: Site, other: Site) -> Mend:
+    """Barriers of two storage scopes, which the compiler numbers each from the same number on."""
+    sentence = (
+        f"allocate what is accessed at {_at(other)} and {_at(site)} in one storage scope, as "
+        '`scope="shared.dyn"`: the compiler numbers the barriers of each scope anew.'
+    )
+    return Mend(Remedy.CODE, sentence, after=other, before=site)
+
+
 def wait_for_each_arrival(site: Site) -> Mend:
     """A barrier of two halves that are not done in turns."""
     sentence = f"let each thread arrive and wait in turns, once each, around {_at(site)}."

@@ -23,6 +23,7 @@ from smemreuse.ir.expr import Call, Var
 from smemreuse.ir.kernel import Buffer, Kernel, nodes_of, walk_statements
 from smemreuse.ir.launch import UnknownThreads, thread_axes, thread_indices
 from smemreuse.linter.accumulators import Accumulators
+from smemreuse.linter.barriers import numbered_alike
 from smemreuse.linter.collected import RACED, Key, LintContext
 from smemreuse.linter.discarded import is_discarded
 from smemreuse.linter.doubtful import DoubtfulReads, Sources
@@ -35,6 +36,7 @@ from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import let_parts
+from smemreuse.versions.thread_sync.branch_barriers import SharedNumber
 
 OF_LINT = 1_500_000_000
 """Units of work for one kernel."""
@@ -92,7 +94,8 @@ class LintRuns:
         self._kernel = kernel
         self._operations = operations_of(kernel)
         precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
-        self._may_part, self._disturbed = False, ""
+        self._may_part = False
+        self._shared: SharedNumber | None = None
         self._registers = Accumulators.of(kernel.body, precise)
         self._guards = Guards(kernel.body, self._registers.added_to(precise))
         sizes = {**subject.sizes, **self._registers.sizes}
@@ -125,8 +128,7 @@ class LintRuns:
         found = found if found.is_sure else self._with_inputs(found)
         if self._may_part:
             found = self._with_deadlocks(found)
-        doubts = (self._disturbed,) if self._disturbed else ()
-        return replace(found, reasons=(*found.reasons, *doubts))
+        return found if self._shared is None else _with_number(found, self._shared)
 
     def _has_barriers(self) -> bool:
         """Whether threads wait for others anywhere; that some return early is nothing alone."""
@@ -226,7 +228,7 @@ class LintRuns:
                 view = view_of(kernel, self._subject.accesses.pointers)
                 prediction = Prediction.of(kernel.body, view, operations, {}, work)
                 known.followed = view.followed
-                self._disturbed = prediction.shared_number()
+                self._shared = prediction.shared_number()
             setting = Setting(
                 self._slice,
                 self._layout,
@@ -266,6 +268,14 @@ class LintRuns:
         left = {key: one for key, one in found.hazards.items() if key not in gone}
         raced = (RACED,) if any(kind is HazardKind.RACE for kind, _, _ in gone) else ()
         return replace(found, hazards=left, assumed=(*found.assumed, *raced))
+
+
+def _with_number(found: LintFindings, shared: SharedNumber) -> LintFindings:
+    """With what two barriers of one number may do: a hazard where they surely have it."""
+    if not shared.is_sure:
+        return replace(found, reasons=(*found.reasons, str(shared)))
+    key, hazard = numbered_alike(shared)
+    return replace(found, hazards={**found.hazards, key: hazard})
 
 
 def _of_the_block(kernel: Kernel, turning: Set[Var]) -> frozenset[Var]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.results.hazards import HazardKind, LintReport, LintStatus
+from smemreuse.results.hazards import HazardKind, HazardOrigin, LintReport, LintStatus
 from tests.checker.small import SYNC, kernel_of, tma_load, under
 from tests.linter.test_linter import found, report_on
 
@@ -93,7 +93,7 @@ def test_those_of_two_branches_order_nothing_between_these() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(3, LintStatus.UNKNOWN), (4, LintStatus.CLEAN), (5, LintStatus.CLEAN)]
+    ("number", "status"), [(3, LintStatus.POSSIBLE), (4, LintStatus.CLEAN), (5, LintStatus.CLEAN)]
 )
 def test_the_pass_looks_at_no_number_that_is_in_use(number: int, status: LintStatus) -> None:
     """It begins with 3, whoever is there."""
@@ -159,10 +159,23 @@ def test_barriers_of_two_storage_scopes_begin_with_the_same_number() -> None:
         body = under("if tx < 64", first) + under("else", second)
         return report_on(kernel_of(body, threads=128, declared=declared), later=True)
 
-    assert arms(static, dynamic).status is LintStatus.UNKNOWN
-    assert "may get the number of one at" in arms(static, dynamic).unknown[0]
+    (hazard,) = arms(static, dynamic).hazards
+    assert (hazard.kind, hazard.certain) == (HazardKind.BARRIER_DIVERGENCE, False)
+    assert hazard.origin is HazardOrigin.COMPILER
+    assert "gets number 3, as has that of threads 0-63" in hazard.witness
     assert arms(dynamic, dynamic.replace("As", "Bs")).clean
     assert arms(dynamic + static, "O[tx] = 1\n").clean
+    # Number 3 is for the threads of the first arm in either scope.
+    assert arms(dynamic + static, dynamic.replace("As", "Bs")).clean
+
+
+def test_whether_two_have_one_number_may_not_be_known() -> None:
+    declared = 'Cs = T.alloc_buffer((64,), "int32", scope="shared")\n'
+    perhaps = "Cs[D[tx] % 8 * 8 + tx % 8] = 1\nO[tx] = Cs[D[tx + 1] % 8 * 8 + tx % 8]\n"
+    crossing = "As[tx % 64] = D[tx]\nO[tx] = As[63 - tx % 64]\n"
+    body = under("if tx < 64", perhaps) + under("else", crossing)
+    report = report_on(kernel_of(body, threads=128, declared=declared), later=True)
+    assert any("may get the number of one at" in one for one in report.unknown)
 
 
 def test_a_barrier_of_a_cluster_in_two_branches_may_have_the_block_s_in_between() -> None:

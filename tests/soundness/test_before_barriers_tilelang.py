@@ -86,7 +86,7 @@ TAKEN = under(
 def test_a_number_that_the_pass_gives_twice_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without that, a kernel is called clean whose groups let each other go."""
     examine_dump("arms", dump(TAKEN, 128), 0, Counter())
-    monkeypatch.setattr(Prediction, "shared_number", lambda self: "")
+    monkeypatch.setattr(Prediction, "shared_number", lambda self: None)
     with pytest.raises(Missed, match="called clean"):
         examine_dump("arms", dump(TAKEN, 128), 0, Counter())
 

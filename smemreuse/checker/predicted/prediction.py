@@ -26,7 +26,7 @@ from smemreuse.versions import Version, version_of
 from smemreuse.versions.thread_sync import ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry, entries_of
 from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
-from smemreuse.versions.thread_sync.branch_barriers import BranchBarriers
+from smemreuse.versions.thread_sync.branch_barriers import BranchBarriers, SharedNumber
 from smemreuse.versions.thread_sync.candidates import BarrierCandidates
 from smemreuse.versions.thread_sync.collisions import Collisions
 from smemreuse.versions.thread_sync.conflicts import Conflicts
@@ -114,12 +114,12 @@ class Prediction:
         positions = _positions(body, candidates)
         return Prediction(view, inserted, candidates, offsets, work, positions, optimistic)
 
-    def shared_number(self) -> str:
-        """Why a barrier that is put in may disturb another one; empty where none may."""
+    def shared_number(self) -> SharedNumber | None:
+        """A barrier that is put in and may disturb another one, if there is any."""
         branches, entries = self.view.branch_barriers, self.view.collisions.entries.values()
         scopes = {entry.buffer.scope for found in entries for entry in found}
         if len(scopes) < 2 and not branches.own_numbers:
-            return ""  # one run alone gives no number twice
+            return None  # one run alone gives no number twice
         return branches.shared_number(self.inserted, self.view.followed)
 
     def sees(self, stmt: Stmt) -> bool:

@@ -86,8 +86,8 @@ def check_plan(
     except (UnknownThreads, Uncovered) as reason:
         return Verdict(UNPROVED, (), (*beyond, str(reason)))
     # An optimistic verdict is not final: the plan is judged again with its barriers.
-    disturbed = "" if prediction is None or optimistic else prediction.shared_number()
-    beyond = (*beyond, disturbed) if disturbed else beyond
+    shared = None if prediction is None or optimistic else prediction.shared_number()
+    beyond = beyond if shared is None else (*beyond, str(shared))
     remaining = _remaining(kernel, layout, setup, prediction)
     findings, traced = _traces(kernel, remaining, setup, prediction)
     open_pairs = _open_pairs(remaining, findings, traced)

@@ -34,21 +34,55 @@ EVERYONE: Team = b""
 
 
 @dataclass(frozen=True)
-class _Use:
+class NumberedBarrier:
     """Where threads come to a barrier with one of some numbers; None where these, or the threads,
-    are not known."""
+    are not known. `is_sure`: whether it is surely there."""
 
     stmt: Stmt
     team: Team | None
     numbers: range | None
+    is_sure: bool = True
 
-    def may_disturb(self, other: _Use) -> bool:
+    @property
+    def number(self) -> int | None:
+        """The only number that it may have."""
+        if self.numbers is None or len(self.numbers) != 1 or self.team is None:
+            return None
+        return self.numbers.start
+
+    @property
+    def threads(self) -> np.ndarray:
+        """The numbers of the threads that come to it; none where these are not known."""
+        return np.frombuffer(self.team or b"", np.int64)
+
+    def may_disturb(self, other: NumberedBarrier) -> bool:
         """Whether the other may have the same number, for other threads."""
         if self.team is not None and self.team == other.team:
             return False
         if self.numbers is None or other.numbers is None:
             return True
         return not {*self.numbers}.isdisjoint(other.numbers)
+
+
+@dataclass(frozen=True)
+class SharedNumber:
+    """Two barriers of different threads that may have one number, the second put in by the pass."""
+
+    one: NumberedBarrier
+    two: NumberedBarrier
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether both are surely there, with the same number."""
+        return self.one.is_sure and self.two.is_sure and self.one.number == self.number is not None
+
+    @property
+    def number(self) -> int | None:
+        return self.two.number
+
+    def __str__(self) -> str:
+        begin = f"a barrier that may be put in at `{label(self.two.stmt)}` may get the number of"
+        return f"{begin} one at `{label(self.one.stmt)}`, which other threads come to"
 
 
 class BranchBarriers:
@@ -70,7 +104,7 @@ class BranchBarriers:
                 continue
             number = numbers.setdefault(team, FIRST + len(numbers))
             scope = str(getattr(call.args[0], "value", ""))
-            found[stmt] = named_barrier(scope, number, _count(team))
+            found[stmt] = named_barrier(scope, number, len(np.frombuffer(team, np.int64)))
         return found
 
     def stays(self, branch: If, holds: bool) -> bool:
@@ -80,9 +114,11 @@ class BranchBarriers:
         within = arm[0] if self._depends_on_threads(branch.condition) else branch
         return self._team(within) is not None
 
-    def shared_number(self, inserted: Mapping[str, Inserted], followed: Set[Stmt]) -> str:
-        """Why a barrier that the pass may put into a branch may have the number of one that other
-        threads come to; empty where none may.
+    def shared_number(
+        self, inserted: Mapping[str, Inserted], followed: Set[Stmt]
+    ) -> SharedNumber | None:
+        """A barrier that the pass may put into a branch with the number of one that other threads
+        come to, if there may be any: one that is sure, before others.
 
         `inserted`: those of each run; directly after each statement in `followed` the first run
         puts one as well.
@@ -92,11 +128,13 @@ class BranchBarriers:
         for one in inserted.values():
             runs.append(tuple(_numbered(self._events(one, given, followed))))
             given, followed = set(), frozenset()
-        for first, second in combinations(runs, 2):
-            for mine, theirs in product(first, second):
-                if mine.may_disturb(theirs):
-                    return _disturbing(theirs, mine)
-        return ""
+        found = [
+            SharedNumber(mine, theirs)
+            for first, second in combinations(runs, 2)
+            for mine, theirs in product(first, second)
+            if mine.may_disturb(theirs)
+        ]
+        return next((one for one in found if one.is_sure), found[0] if found else None)
 
     def _events(
         self, inserted: Inserted, given: Set[Stmt], followed: Set[Stmt]
@@ -117,7 +155,7 @@ class BranchBarriers:
                     yield stmt, call
 
     @cached_property
-    def own_numbers(self) -> tuple[_Use, ...]:
+    def own_numbers(self) -> tuple[NumberedBarrier, ...]:
         """The barriers that have a number before the pass."""
         found = []
         for stmt, call in self._barriers():
@@ -128,7 +166,7 @@ class BranchBarriers:
             if at is not None and at < len(call.args):
                 number = constant(call.args[at])
                 numbers = None if number is None else range(number, number + 1)
-                found.append(_Use(stmt, self._team(stmt), numbers))
+                found.append(NumberedBarrier(stmt, self._team(stmt), numbers))
         return tuple(found)
 
     @once
@@ -165,7 +203,7 @@ class BranchBarriers:
         return found
 
 
-def _numbered(events: Iterable[tuple[Stmt, Team | None, bool]]) -> Iterator[_Use]:
+def _numbered(events: Iterable[tuple[Stmt, Team | None, bool]]) -> Iterator[NumberedBarrier]:
     """Which numbers barriers may get that come in this order, one for each set of threads."""
     surely, perhaps = set[Team](), set[Team]()
     unknown = 0
@@ -173,19 +211,10 @@ def _numbered(events: Iterable[tuple[Stmt, Team | None, bool]]) -> Iterator[_Use
         if team == EVERYONE or team in surely:
             continue
         least, most = len(surely), len(perhaps - {team}) + unknown
-        yield _Use(stmt, team, range(FIRST + least, FIRST + most + 1))
+        yield NumberedBarrier(stmt, team, range(FIRST + least, FIRST + most + 1), is_sure)
         if team is None:
             unknown += 1
             continue
         perhaps.add(team)
         if is_sure:
             surely.add(team)
-
-
-def _disturbing(use: _Use, other: _Use) -> str:
-    begin = f"a barrier that may be put in at `{label(use.stmt)}` may get the number of one at"
-    return f"{begin} `{label(other.stmt)}`, which other threads come to"
-
-
-def _count(team: Team) -> int:
-    return len(np.frombuffer(team, np.int64))
