@@ -264,6 +264,7 @@ SWITCHES = (
         (
             "checker/predicted/barriers.py",
             "versions/thread_sync/candidates.py",
+            "versions/thread_sync/insertion.py",
             "versions/thread_sync/collisions.py",
             "versions/thread_sync/path_conditions.py",
             "checker/predicted/prediction.py",
@@ -281,10 +282,14 @@ SWITCHES = (
         (Patch("versions.thread_sync.path_conditions", "PathConditions.at", _nothing),),
     ),
     Switch(
-        "barrier candidates",
-        "no barrier is known to stand between two groups of statements",
-        ("versions/thread_sync/candidates.py",),
-        (Patch("versions.thread_sync.candidates", "BarrierCandidates._must_collide", _no),),
+        "conflicts that surely are none",
+        "a later pass may put a barrier between any two accesses that it compares",
+        ("versions/thread_sync/conflicts.py", "versions/thread_sync/differences.py"),
+        (
+            Patch("versions.thread_sync.conflicts", "Conflicts._have_one_index", _no),
+            Patch("versions.thread_sync.conflicts", "Conflicts._are_inside", _no),
+            Patch("versions.thread_sync.conflicts", "Conflicts._lie_apart", _no),
+        ),
     ),
     Switch(
         "privatization",

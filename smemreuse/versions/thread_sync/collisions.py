@@ -32,7 +32,6 @@ from smemreuse.ir.kernel import (
     expressions_of,
 )
 from smemreuse.semantics.evaluate import Threads, evaluate
-from smemreuse.semantics.periodic import growth
 from smemreuse.versions.thread_sync import BoundValues, ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
 from smemreuse.versions.thread_sync.elements import EntryElements, are_compatible, meet, reaching
@@ -58,8 +57,6 @@ LANE = 16
 
 MAX_ELEMENTS = 1 << 18
 MAX_INDEX = 1 << 48
-MAX_STEPS = 1024
-"""Rounds of a loop of which each is compared with the next one."""
 
 Made = tuple[Stmt, AccessEntry]
 
@@ -105,42 +102,6 @@ class Collisions:
     ) -> bool:
         """Whether the pass compares the two at all; as for `surely`."""
         return any(True for _ in self._compared(one, two, loop, offsets))
-
-    def moves_on(self, stmt: Stmt, loop: For) -> bool:
-        """Whether each thread accesses other elements in the next round of a loop.
-
-        The pass is trusted to prove that where it is so in all rounds, or where the index grows
-        with the loop variable as it is written. An unknown index does not.
-        """
-        key = (stmt, loop)
-        if key not in self._known:
-            self._known[key] = all(
-                moves_on(entry, loop) or self._differs(stmt, entry, loop)
-                for entry in self.entries[stmt]
-            )
-        return self._known[key]
-
-    def _differs(self, stmt: Stmt, entry: AccessEntry, loop: For) -> bool:
-        """Whether one access has other elements in each next round of a loop, evaluated round by
-        round.
-        """
-        count = constant(loop.extent)
-        if count is None or not 1 < count <= MAX_STEPS or entry.index is None:
-            return False
-        for at in range(count - 1):
-            found = self._paths.at(stmt, {loop: at})
-            now = None if found is None else found.threads.values.get(loop.var)
-            if found is None or not isinstance(now, int):
-                return False
-            then = found.threads.bind(loop.var, now + (constant(loop.step) or 1))
-            indices = evaluate(entry.index, found.threads), evaluate(entry.index, then)
-            if indices[0] is None or indices[1] is None:
-                return False
-            step = np.asarray(indices[1]) - np.asarray(indices[0])
-            span = (entry.lanes - 1) * abs(entry.stride)
-            if (np.abs(step) <= span).any():
-                return False
-        return True
 
     def _compared(
         self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int]
@@ -358,11 +319,3 @@ def _goes_on(loop: For, rounds: Mapping[For, int], found: EntryElements) -> bool
 def _in_one_arena(one: AccessEntry, two: AccessEntry) -> bool:
     """Whether the pass takes two buffers for one, wherever they lie."""
     return one.buffer.scope == two.buffer.scope == DYNAMIC_SCOPE
-
-
-def moves_on(entry: AccessEntry, loop: For) -> bool:
-    """Whether each thread accesses other elements in the next round of a loop, by the index as it
-    is written."""
-    steps = None if entry.index is None else growth(entry.index, loop.var)
-    span = (entry.lanes - 1) * abs(entry.stride)
-    return steps is not None and all(abs(step) > span for step in steps)

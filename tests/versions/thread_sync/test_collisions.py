@@ -53,23 +53,6 @@ def test_two_pointers_are_apart_only_if_they_are_in_one_order(
     assert collides(kernel, first, second) is found
 
 
-@pytest.mark.parametrize(
-    ("index", "moves"),
-    [
-        ("i * 64 + tx", True),
-        ("i // 2 * 128 + i % 2 * 64 + tx", True),  # as written it might go back
-        ("i % 2 * 64 + tx", True),
-        ("i // 2 * 64 + tx", False),
-        ("c[0] + i // 2 * 2", False),
-    ],
-)
-def test_a_thread_goes_to_other_elements_in_the_next_round(index: str, moves: bool) -> None:
-    kernel = kernel_of(under("for i in range(4)", f"As[{index}] = tx\n"), elements=512)
-    (store,) = stores(kernel, "As")
-    view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
-    assert view.collisions.moves_on(store, loop_of(kernel)) is moves
-
-
 def _touching(kernel: Kernel, name: str) -> list[Stmt]:
     """The statements that access a buffer, in their order."""
     view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
