@@ -14,7 +14,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Expr, Var, constant, variables_in
+from smemreuse.ir.expr import Call, Expr, Pointer, Var, constant, variables_in, walk
 from smemreuse.ir.kernel import Bind, Block, If, Stmt, walk_statements
 from smemreuse.ir.labels import label
 from smemreuse.semantics.effects import Group
@@ -109,7 +109,10 @@ class BranchBarriers:
 
     def stays(self, branch: If, holds: bool) -> bool:
         """Whether a barrier surely stays in the arm of a branch where its condition holds, or does
-        not: all threads agree on that, or the pass knows those that are there."""
+        not: all threads agree on that, or the pass knows those that are there. Of what is found
+        through an address some versions take it that they do not agree."""
+        if any(isinstance(node, Pointer) for node in walk(branch.condition)):
+            return False
         arm = branch.then if holds else branch.orelse
         within = arm[0] if self._depends_on_threads(branch.condition) else branch
         return self._team(within) is not None

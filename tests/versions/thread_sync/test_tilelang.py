@@ -86,6 +86,11 @@ BODIES = {
 }
 
 
+if SCRIPT is getattr(tvm.script, "tir", None):
+    # The printer of old versions declares buffers of a loop's header inside of the loop.
+    BODIES.pop("rounds of data")
+
+
 def module_of(body: str) -> Any:
     """The module of a body, in the TIR of the installed version."""
     old = SCRIPT is getattr(tvm.script, "tir", None)
@@ -131,7 +136,10 @@ def test_own_elements_are_not_predicted_to_collide(name: str) -> None:
     assert not predicted(module_of(BODIES[name]))
 
 
-@pytest.mark.parametrize("name", ["bx == 0", "tx < 32", "while", "bound to all", *list(ENDS)[:3]])
+@pytest.mark.parametrize(
+    "name",
+    [one for one in ("bx == 0", "tx < 32", "while", "bound to all", *[*ENDS][:3]) if one in BODIES],
+)
 def test_these_are_predicted(name: str) -> None:
     assert predicted(module_of(BODIES[name]))
 
