@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from smemreuse.checker.machine.arrivals import MismatchKind
 from smemreuse.ir.expr import Call
-from smemreuse.ir.kernel import Stmt
+from smemreuse.ir.kernel import SHARED_SCOPES, Stmt, Store
 from smemreuse.linter.words import engine_of
 from smemreuse.semantics.effects import Engine, Group, Meeting
 from smemreuse.semantics.table import calls_of, counted, effect_of
@@ -19,6 +19,9 @@ UNINITIALIZED = "mbarrier"
 LACKS_ARRIVALS, LACKS_BYTES = "mbarrier that lacks arrivals", "mbarrier that lacks bytes"
 PARITY = "parity that is none"
 TOGETHER = "operation of a whole group"
+STORED = " that is stored"
+
+_MEMORY = ("global", *SHARED_SCOPES)
 
 _BARRIERS = {
     Group.WARP: "barrier of a warp",
@@ -40,6 +43,14 @@ def of_accesses(earlier: tuple[Stmt, bool], later: tuple[Stmt, bool]) -> str:
     """Two statements that nothing orders, each with whether it writes."""
     first, second = (of_access(stmt, writes=writes) for stmt, writes in (earlier, later))
     return f"{second} after {first}"
+
+
+def of_unfenced(earlier: tuple[Stmt, bool], later: tuple[Stmt, bool]) -> str:
+    """Two statements with no proxy fence between them. A read that is stored to memory at once is
+    over before that: no engine overtakes it where the store is waited for."""
+    stmt, writes = earlier
+    stored = not writes and isinstance(stmt, Store) and stmt.buffer.scope in _MEMORY
+    return of_accesses(earlier, later) + STORED * stored
 
 
 def of_barrier(stmt: Stmt) -> str:

@@ -200,7 +200,7 @@ class OrderHazards(Collected):
                 words.act(f"{_verb(other)}s byte {byte} of {name}, generic proxy", None, other.ids),
                 words.act(f"{_verb(traced)}s byte {byte} of {name}, async proxy", None, traced.ids),
             ),
-            mechanism=mechanisms.of_accesses((earlier, other.is_write), (later, traced.is_write)),
+            mechanism=mechanisms.of_unfenced((earlier, other.is_write), (later, traced.is_write)),
         )
         self._add(hazard, later, traced.buffer)
 

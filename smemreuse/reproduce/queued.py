@@ -36,7 +36,7 @@ STORES = 64
 """Stores to one bank by all lanes: each takes the shared memory of an SM for 32 cycles."""
 
 OVERTAKEN = "TMA load write after read"
-"""The mechanism in which a copy may overtake a plain read."""
+"""How the mechanisms begin in which a copy may overtake a plain read."""
 
 
 def attempts(hazard: Hazard, tree: StatementTree) -> Iterator[Attempt]:
@@ -44,7 +44,7 @@ def attempts(hazard: Hazard, tree: StatementTree) -> Iterator[Attempt]:
     site = earlier_of(hazard)
     effect = evaluated_effect(statement_of(site))
     engine = Engine.THREAD if effect is None else effect.engine
-    if hazard.mechanism == OVERTAKEN and hazard.kind is HazardKind.MISSING_FENCE:
+    if hazard.mechanism.startswith(OVERTAKEN) and hazard.kind is HazardKind.MISSING_FENCE:
         yield from behind_stores(hazard, tree)
         yield from _among_stores(hazard, tree)
     elif engine is Engine.THREAD and _by_engine(hazard):
