@@ -44,15 +44,18 @@ from smemreuse.semantics.table import (
     returns,
 )
 from smemreuse.semantics.within import meeting_within
+from smemreuse.versions import version_of
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
 """Those of each statement itself."""
 
 
 class Operations:
-    """What the operations of a kernel do, whatever buffers share bytes."""
+    """What the operations of a kernel do, whatever buffers share bytes; whether a wait for all
+    groups of cp.async is one for copies of no group, too."""
 
-    def __init__(self, body: Block):
+    def __init__(self, body: Block, *, waits_for_uncommitted: bool = False):
+        self.waits_for_uncommitted = waits_for_uncommitted
         statements = list(walk_statements(body))
         self.count = len(statements)
         self.escaped = {one for stmt in statements for one in escaping(stmt)}
@@ -159,7 +162,12 @@ def without_parity(effect: Effect) -> Effect:
 
 def operations_of(kernel: Kernel) -> Operations:
     """Those of a kernel, kept with it."""
-    return kernel.memo.once(Operations, lambda: Operations(kernel.body))
+    return kernel.memo.once(
+        Operations,
+        lambda: Operations(
+            kernel.body, waits_for_uncommitted=version_of(kernel).waits_for_uncommitted
+        ),
+    )
 
 
 def _is_of_block(call: Call, meeting: Meeting) -> bool:

@@ -45,9 +45,17 @@ VERSIONS: dict[str, Version] = {
         tilelang_0_1_10.VERSION,
         tilelang_0_1_9.VERSION,
         apache_tvm_0_27.VERSION,
-        replace(tilelang_0_1_15.VERSION, key=LEGACY, dialect="legacy", synchronizes_later=False),
-        # A kernel that no reader made is taken to be TileLang's.
-        replace(tilelang_0_1_15.VERSION, key=UNSTATED, dialect="unstated"),
+        replace(
+            tilelang_0_1_15.VERSION,
+            key=LEGACY,
+            dialect="legacy",
+            synchronizes_later=False,
+            waits_for_uncommitted=False,
+        ),
+        # A kernel that no reader made is taken to be TileLang's, but for what asks for less.
+        replace(
+            tilelang_0_1_15.VERSION, key=UNSTATED, dialect="unstated", waits_for_uncommitted=False
+        ),
     )
 }
 """The versions by the keys that kernels carry."""

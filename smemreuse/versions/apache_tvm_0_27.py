@@ -24,6 +24,7 @@ VERSION = replace(
     keeps_unproved=False,  # its own merge is wrong in too many kernels to be kept on trust
     merges_into_views=True,
     has_tilelang_operations=False,
+    waits_for_uncommitted=False,
     merge=MergeRules("Apache TVM 0.27", "apache", "tvm"),
     names=Names(tir="tirx", passes="s_tir.transform", merge_static="tirx.merge_static_smem"),
 )

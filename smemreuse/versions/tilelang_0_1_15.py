@@ -21,6 +21,7 @@ VERSION = Version(
     keeps_unproved=True,
     merges_into_views=False,
     has_tilelang_operations=True,
+    waits_for_uncommitted=True,
     merge=MergeRules("TileLang 0.1.15", "tilelang", "tilelang", aggressive="inner"),
     thread_sync=ThreadSync(
         copies=frozenset({*_TMA_LOADS, "ptx_cp_async"}),

@@ -69,7 +69,9 @@ class Version:
     CUDA. `synchronizes_later` says that its `thread_sync` runs after the merge and sees the aliases
     (rule 6); without it a plan brings its own barriers. `keeps_unproved` says that its own layout
     may stay where it is neither proved nor refuted. `has_tilelang_operations` says that waits and
-    proxy fences are written as TileLang does. `merges_into_views` says that a merged buffer is a
+    proxy fences are written as TileLang does. `waits_for_uncommitted` says that `ptx_wait_group(0)`
+    is `cp.async.wait_all`, for copies of no group, too: what it waits for in the others is taken to
+    be in flight, and not for certain. `merges_into_views` says that a merged buffer is a
     typed view of the arena and that view is all of it; else it is a pointer into the arena, and a
     view of that may be of a part. `is_known` says that all of this is by the source of that
     version; else it is what the newest known one does, and nothing is applied on its strength.
@@ -85,6 +87,7 @@ class Version:
     keeps_unproved: bool
     merges_into_views: bool
     has_tilelang_operations: bool
+    waits_for_uncommitted: bool
     merge: MergeRules
     thread_sync: ThreadSync
     fence_pass: FencePass

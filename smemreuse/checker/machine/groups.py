@@ -9,6 +9,8 @@ from smemreuse.ir.expr import Call
 from smemreuse.semantics.effects import Engine, Wait
 from smemreuse.semantics.evaluate import Value
 
+_WAIT = "ptx_wait_group"
+
 
 class Groups:
     """What commits and waits do to the state."""
@@ -16,6 +18,7 @@ class Groups:
     def __init__(self, state: State, values: Values):
         self._state = state
         self._values = values
+        self._operations = values.program_slice.operations
 
     def commit(self, engine: Engine, agent: Agent) -> None:
         """Closes a group, for each thread its own.
@@ -32,6 +35,8 @@ class Groups:
             keep = self._values(operands[wait.keep], agent.threads)
         if not isinstance(keep, int) or keep < 0 or agent.partly:
             return
+        if not keep and call.op == _WAIT and self._operations.waits_for_uncommitted:
+            self._state.engines.may_be_over(wait.engine, agent.threads.ids)
         order = self._state.order
         for traced, whole in self._state.engines.wait(wait.engine, keep, agent.threads.ids):
             self._state.history.note(traced, order, whole.bit)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from smemreuse.ir.kernel import UNSTATED
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
+from smemreuse.versions import APACHE_TVM, LEGACY, TILELANG
 from tests.checker.small import (
     COPY_A,
     DESCRIBE_A,
@@ -16,6 +20,8 @@ from tests.checker.small import (
     WGMMA_A,
     init_barrier,
     judge,
+    judge_kernel,
+    kernel_of,
     reduced,
     tma_load,
     under,
@@ -95,7 +101,7 @@ COMMIT = "T.ptx_commit_group()\n"
         (f"{COMMIT}{SYNC}T.ptx_wait_group(0)\n", UNSOUND),
         (f"{COMMIT}T.ptx_wait_group(1)\n{SYNC}", UNSOUND),
         (f"{COMMIT}{COMMIT}T.ptx_wait_group(1)\n{SYNC}", SOUND),
-        (f"T.ptx_wait_group(0)\n{SYNC}", UNSOUND),  # not committed
+        (f"T.ptx_wait_group(1)\n{SYNC}", UNSOUND),  # not committed
         (f"{COMMIT}T.ptx_wait_group(D[0])\n{SYNC}", UNSOUND),
         (f"{COMMIT}T.tma_store_wait(0)\n{SYNC}", UNSOUND),
         (under("if tx < 32", f"{COMMIT}T.ptx_wait_group(0)\n") + SYNC, UNSOUND),
@@ -106,6 +112,16 @@ def test_a_copy_is_over_when_those_who_issued_it_have_waited_and_met(
     between: str, verdict: str
 ) -> None:
     assert judge(f"{COPY_A}{between}{USE_B}").verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("version", "verdict"),
+    [(TILELANG, UNPROVED), (APACHE_TVM, UNSOUND), (LEGACY, UNSOUND), (UNSTATED, UNSOUND)],
+)
+def test_a_wait_for_all_may_be_for_copies_of_no_group_too(version: str, verdict: str) -> None:
+    """TileLang makes `cp.async.wait_all` of it, which counts on no group."""
+    kernel = kernel_of(f"{COPY_A}T.ptx_wait_group(0)\n{SYNC}{USE_B}")
+    assert judge_kernel(replace(kernel, version=version)).verdict == verdict
 
 
 STORE_A = 'T.tma_store(T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 64, 1), X, 0)\n'
