@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from smemreuse.ir.kernel import Block, Stmt
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Allocate, Block, Stmt, walk_statements
 from smemreuse.ir.tree import StatementTree
 from smemreuse.reproduce import in_flight, queued
 from smemreuse.reproduce.cuda import BEYOND
@@ -59,10 +59,12 @@ def attempts_of(hazard: Hazard, body: Block = ()) -> tuple[Attempt, ...]:
         HazardKind.BARRIER_DIVERGENCE: _behind_the_barrier,
         HazardKind.BARRIER_DEADLOCK: _plain,
         HazardKind.UNINITIALISED_READ: _filled,
-        HazardKind.OUT_OF_BOUNDS: _beyond,
+        HazardKind.OUT_OF_BOUNDS: _filled,
     }
     found = [*makers[hazard.kind](hazard)]
     tree = StatementTree(body)
+    if hazard.kind is HazardKind.OUT_OF_BOUNDS:
+        found.append(_beyond(hazard, body))
     if hazard.kind in (HazardKind.RACE, HazardKind.MISSING_FENCE, HazardKind.MISSING_WAIT):
         found += in_flight.attempts(hazard)
         found[1:1] = queued.attempts(hazard, tree)
@@ -79,15 +81,20 @@ def _filled(_hazard: Hazard) -> Iterator[Attempt]:
     yield Attempt(f"shared memory is filled with {PATTERN:#x} first", fill=PATTERN)
 
 
-def _beyond(hazard: Hazard) -> Iterator[Attempt]:
+def _beyond(hazard: Hazard, body: Block) -> Attempt:
     """What lies behind the kernel's own shared memory is nobody's, and may become anything after a
     write or before a read."""
-    yield from _filled(hazard)
+    sizes = [
+        stmt.buffer.size or 0
+        for stmt in walk_statements(body)
+        if isinstance(stmt, Allocate) and stmt.buffer.scope == DYNAMIC_SCOPE
+    ]
+    own = sizes[0] if len(sizes) == 1 else 0
     writes = bool(hazard.acts) and hazard.acts[-1].deed.startswith("writes")
-    delay = Delay(statement_of(hazard.site), writes, *ALL, 0, (), BEYOND)
+    delay = Delay(statement_of(hazard.site), writes, *ALL, own, (), BEYOND)
     words = f"what lies behind the kernel's shared memory is filled with {PATTERN:#x}"
     side = "after" if writes else "before"
-    yield Attempt(f"{words} {side} {named(every_round(hazard.site))}", (delay,), PATTERN)
+    return Attempt(f"{words} {side} {named(every_round(hazard.site))}", (delay,), PATTERN)
 
 
 def _in_flight(hazard: Hazard) -> Iterator[Attempt]:

@@ -66,6 +66,7 @@ DEFINITIONS = {
         BEYOND,
         f"{_SHARED}extern __shared__ __align__(1024) unsigned char dynamic[]; unsigned own; "
         'asm volatile("mov.u32 %0, %%dynamic_smem_size;" : "=r"(own)); '
+        "if (count) own = count; "
         "own += (unsigned)__cvta_generic_to_shared(dynamic); "
         "for (; own < from + size; ++own) "
         'asm volatile("st.shared.u8 [%0], %1;" :: "r"(own), "r"(255) : "memory"); ',

@@ -153,6 +153,7 @@ def test_what_lies_behind_the_memory_of_a_kernel_is_nobodys() -> None:
         assert (filled.fill, beyond.fill) == (PATTERN, PATTERN)
         (delay,) = beyond.delays
         assert (delay.what, delay.stmt, delay.after) == (BEYOND, hazard.site.stmt, after)
+        assert delay.count == 4  # one int32
 
 
 def test_what_is_in_flight_is_tried_without_a_delay_first() -> None:
