@@ -8,6 +8,7 @@ from typing import Any
 
 from scripts.results import RESULTS, machine, markdown, read
 from scripts.sanitizer import TOOLS
+from scripts.unshown_page import unshown_table, with_again, withdrawn
 from smemreuse.results.reproduction import (
     AS_IT_IS,
     DELAYED,
@@ -20,17 +21,20 @@ Row = Mapping[str, Any]
 
 STUDIES = "reproduce-h100", "reproduce-field-h100", "reproduce-examples-h100"
 PLANS, OVERTAKEN, SANITIZED = "reproduce-plans-h100", "overtaken-h100", "sanitized-h100"
-COSTS = "fix-costs-h100"
+COSTS, ONCE_MORE = "fix-costs-h100", "reproduce-again-h200"
 AGAIN = f"{AS_IT_IS}, again"
 
 
 def parts() -> Iterator[tuple[str, str]]:
     """What was made to show, by the names of the page's markers, as far as it was measured yet."""
-    studies = [read(name) for name in STUDIES if _is_there(name)]
-    yield "findings-counts", shown_counts(studies)
+    again = read(ONCE_MORE) if _is_there(ONCE_MORE) else None
+    first = [read(name) for name in STUDIES if _is_there(name)]
+    studies = with_again(first, again)
+    yield "findings-counts", shown_counts(studies, again)
     yield "findings-shown", shown_table(studies)
+    yield "findings-not-shown", unshown_table(studies)
     if _is_there(PLANS):
-        yield "findings-plans", shown_table([read(PLANS)])
+        yield "findings-plans", shown_table(with_again([read(PLANS)], again))
     tables = (
         ("findings-overtaken", OVERTAKEN, overtaken_table),
         ("findings-costs", COSTS, costs_table),
@@ -53,8 +57,10 @@ def rows_of(studies: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Row]]:
             yield from ((program["program"], one) for one in program.get("findings", ()))
 
 
-def shown_counts(studies: Sequence[Mapping[str, Any]]) -> str:
-    """How many findings there were, and what came of them."""
+def shown_counts(
+    studies: Sequence[Mapping[str, Any]], again: Mapping[str, Any] | None = None
+) -> str:
+    """How many findings there were, and what came of them, `again` too."""
     found = [one for _, one in rows_of(studies)]
     counts = Counter(Shown(one["shown"]) for one in found)
     shown = sum(count for kind, count in counts.items() if kind.is_shown)
@@ -65,6 +71,7 @@ def shown_counts(studies: Sequence[Mapping[str, Any]]) -> str:
     share = f"{100 * shown / len(found):.0f} %"
     once, apart = _once(studies), _once(studies, apart=True)
     of_those = sum(once.values())
+    later = sum("card" in one for one in found)
     failed = [one["program"] for study in studies for one in study["programs"] if "error" in one]
     return (
         f"Of {len(found)} certain findings {shown} were shown ({share}), on {where}: {told}.\n"
@@ -72,7 +79,17 @@ def shown_counts(studies: Sequence[Mapping[str, Any]]) -> str:
         f"{of_those} were shown ({100 * of_those / len(once):.0f} %), "
         f"{sum(apart.values())} of them apart from others of their kernel.\n"
         f"Of {mended} that were fixed, {len(wrong)} were wrong with the fix.\n"
+        + (f"{_once_more(again, later)}\n" if again else "")
         + (f"Not run to the end: {', '.join(failed)}.\n" if failed else "")
+    )
+
+
+def _once_more(again: Mapping[str, Any], later: int) -> str:
+    """What trying once more has shown."""
+    card = again["device"].removeprefix("NVIDIA ")
+    return (
+        f"Of these {later} were shown by other attempts, on an {card}, {again['date']}; "
+        f"{len(withdrawn())} more are not certain any more."
     )
 
 
@@ -104,13 +121,17 @@ def shown_table(studies: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         (
             *(program, f"{one['kind']}{': ' if one['mechanism'] else ''}{one['mechanism']}"),
-            *(one["shown"], *(_cell(one, each) for each in (AS_IT_IS, DELAYED, MENDED))),
+            *(_shown(one), *(_cell(one, each) for each in (AS_IT_IS, DELAYED, MENDED))),
             _cell(one, MENDED_DELAYED),
         )
         for program, one in rows_of(studies)
     ]
     heads = ("program", "finding", "", AS_IT_IS, DELAYED, MENDED, MENDED_DELAYED)
     return markdown(heads, rows)
+
+
+def _shown(one: Row) -> str:
+    return f"{one['shown']}, {one['card']}" if "card" in one else str(one["shown"])
 
 
 def _cell(one: Row, variant: str) -> str:

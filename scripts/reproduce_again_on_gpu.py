@@ -34,7 +34,8 @@ from scripts.reproduce_on_gpu import (
     variants_of,
 )
 from scripts.results import ARCH, RESULTS, about_gpu, options_of, write
-from smemreuse.results.reproduction import DELAYED, Shown
+from scripts.unshown_page import name_of, withdrawn
+from smemreuse.results.reproduction import DELAYED, EXPECTED, Shown
 
 STUDIES = ("field-h100", "plans-h100", "examples-h100", "h100")
 AT_A_TIME, JOBS = 10, 3
@@ -69,13 +70,14 @@ class Unshown:
 
 def unshown(words: Sequence[str] = ()) -> Iterator[Unshown]:
     """The findings that were launched and not shown, of which a name has one of the words."""
+    gone = withdrawn()
     for study in STUDIES:
         result = json.loads((RESULTS / f"reproduce-{study}.json").read_text())
         for program in result["programs"]:
             for row in program.get("findings", ()):
                 one = Unshown(study, program["program"], row)
                 asked = not words or any(word in " ".join(one.key) for word in words)
-                if asked and Shown(row["shown"]) is Shown.NOT_SHOWN:
+                if asked and Shown(row["shown"]) is Shown.NOT_SHOWN and name_of(row) not in gone:
                     yield one
 
 
@@ -83,13 +85,14 @@ def tried(
     key: Sequence[str], folder: str, options: Sequence[str], besides: Sequence[str] = ()
 ) -> dict[str, Any]:
     """What attempts that were not made yet, nor are `besides`, show of one finding: its row, or an
-    error."""
+    error. All are new where it is known by now what must come out."""
     found = next(one for one in unshown() if one.key == tuple(key))
     study, program, kernel, finding = found.key
     where = Path(folder, "-".join(key))
     where.mkdir(parents=True, exist_ok=True)
     before = where.with_suffix(".json")
-    row = {**found.row, "tried": [*found.row["tried"], *besides]}
+    known = PROGRAMS[found.runs].expected and found.row["reference"] != EXPECTED
+    row = {**found.row, "tried": [*(() if known else found.row["tried"]), *besides]}
     before.write_text(json.dumps({"findings": [row]}))
     more = [*options, "--finding", finding, "--after", str(before)]
     told = reproduced(found.runs, str(where), more)
