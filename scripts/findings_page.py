@@ -32,9 +32,10 @@ def parts() -> Iterator[tuple[str, str]]:
     studies = with_again(first, again)
     yield "findings-counts", shown_counts(studies, again)
     yield "findings-shown", shown_table(studies)
-    yield "findings-not-shown", unshown_table(studies)
-    if _is_there(PLANS):
-        yield "findings-plans", shown_table(with_again([read(PLANS)], again))
+    plans = with_again([read(PLANS)], again) if _is_there(PLANS) else []
+    yield "findings-not-shown", unshown_table([*studies, *plans])
+    if plans:
+        yield "findings-plans", shown_table(plans)
     tables = (
         ("findings-overtaken", OVERTAKEN, overtaken_table),
         ("findings-costs", COSTS, costs_table),

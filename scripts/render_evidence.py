@@ -16,6 +16,7 @@ from typing import Any
 
 from scripts.regenerate_fixtures import renew
 from scripts.results import RESULTS, ROOT, options_of
+from scripts.unshown_page import name_of, withdrawn
 from smemreuse.reproduce.in_flight import ENGINES
 from smemreuse.results.hazards import HazardKind
 from smemreuse.results.reproduction import ALONE, AS_IT_IS, DELAYED, Shown
@@ -96,10 +97,11 @@ def outcomes_of_reproduced(result: Mapping[str, Any]) -> Iterator[Outcome]:
     """Findings that `smemreuse reproduce` launched and could tell: each attempt, by the variant
     that tells. Of the attempts only the last one can have shown it, since it is the last for that.
     """
+    gone = withdrawn()
     for program in result["programs"]:
         for one in program.get("findings", ()):
             shown = Shown(one["shown"])
-            if shown not in COMPARABLE:
+            if shown not in COMPARABLE or name_of(one) in gone:
                 continue
             by_itself = shown is Shown.BY_ITSELF
             order = (ALONE, AS_IT_IS) if by_itself else (ALONE, DELAYED, AS_IT_IS)
@@ -117,6 +119,13 @@ def outcomes_of_reproduced(result: Mapping[str, Any]) -> Iterator[Outcome]:
                 how = PLAIN if variant == AS_IT_IS else _how(one["attempt"])
                 gave = told["launches"], told["differing"], told["hangs"]
                 yield Outcome(*about, how, kernel, *gave)
+
+
+def outcomes_of_again(result: Mapping[str, Any]) -> Iterator[Outcome]:
+    """Findings that were tried once more."""
+    told = [one for one in result["findings"] if "error" not in one]
+    programs = [{"program": one["program"], "findings": [one]} for one in told]
+    yield from outcomes_of_reproduced({"launches": result["launches"], "programs": programs})
 
 
 _WORDS = {
@@ -137,6 +146,7 @@ SOURCES = {
     "mends-h200.json": _of_witnesses,
     "pace-h100.json": _of_pace,
     "pace-h200.json": _of_pace,
+    "reproduce-again-h200.json": outcomes_of_again,
     "reproduce-examples-h100.json": outcomes_of_reproduced,
     "reproduce-field-h100.json": outcomes_of_reproduced,
     "reproduce-h100.json": outcomes_of_reproduced,

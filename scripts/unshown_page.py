@@ -99,5 +99,5 @@ def unshown_table(studies: Sequence[Mapping[str, Any]]) -> str:
     gone = "\n".join(
         f"- `{name}` is not certain any more: {why}." for name, why in withdrawn().items()
     )
-    table = markdown(("program", "finding", "of", "ways tried", "why"), rows)
+    table = markdown(("program", "finding", "of", "attempts", "why"), rows)
     return f"{table}\n\n{told}\n{gone}\n"

@@ -56,7 +56,12 @@ LATE, STORES = "threads 0-31 wait 20,000 cycles", "threads 0-31 store to one ban
 def outcomes(shown: Shown, tried: list[str], **gave: object) -> list[tuple[str, int, int]]:
     told = {"launches": 20, "differing": 0, "hangs": False, "error": "", **gave}
     finding = {"kind": "race", "mechanism": "", "shown": str(shown), "tried": tried}
-    about = {"finding": "0" * 8, "script": f"kernel-{'0' * 8}.py", "attempt": tried[-1]}
+    about = {
+        "kernel": "late_kernel",
+        "finding": "0" * 8,
+        "script": f"kernel-{'0' * 8}.py",
+        "attempt": tried[-1],
+    }
     right = {**told, "differing": 0, "error": ""}
     found = {**finding, **about, "outcomes": {AS_IT_IS: right, DELAYED: told}}
     study = {"launches": 20, "programs": [{"program": "late", "findings": [found]}]}
