@@ -17,11 +17,11 @@ from smemreuse.errors import InputError
 from smemreuse.explainer.headroom import within_limit
 from smemreuse.explainer.plans import compiler_of, default_layout
 from smemreuse.report.data import Subject
-from smemreuse.report.fit import Fit, FitStep, fit_data, fit_lines
+from smemreuse.report.fit import Fit, FitStep, FitTiles, fit_data, fit_lines
 from smemreuse.report.headroom import place
 from smemreuse.report.next_steps import after_fit
 from smemreuse.report.titles import counted
-from smemreuse.results.headroom import ChangeStep
+from smemreuse.results.headroom import ChangeStep, SmallerTiles
 from smemreuse.targets.architectures import Architecture
 from smemreuse.targets.blocks import block_memory
 
@@ -41,9 +41,10 @@ def fit(batch: Batch, limit: int | None, arch: Architecture | None) -> None:
 
     FILE is a dump, a folder of dumps, or `-`. Of a kernel that takes more than --limit bytes, as
     smemreuse merges it, fit names the fewest changes with which it fits: stages less of a loop, an
-    order of statements, a barrier between two buffers; and the bytes after each. Whether the
-    algorithm allows a change is for its author to know. Where no change that it knows is enough, it
-    says how small the kernel gets at best, and names the buffers that keep it there.
+    order of statements, a barrier between two buffers; and the bytes after each. Where these are
+    not enough, it names the tiles that would have to be smaller, and to how many bytes. Whether the
+    algorithm allows a change is for its author to know. Where none is known, it lists the changes
+    that come closest, and the buffers that keep the kernel from fitting.
     `merge(objective="fit")` makes some changes itself.
 
     The exit code is 1 if a kernel does not fit as it is.
@@ -93,7 +94,12 @@ def fit_of(subject: Subject, limit: int) -> Fit:
         found.apart,
         _default_bytes(subject),
         compiler_of(subject.kernel),
+        None if found.smaller is None else _tiles(found.smaller),
     )
+
+
+def _tiles(found: SmallerTiles) -> FitTiles:
+    return FitTiles(_steps(found.steps, found.bytes_after), found.tiles, found.bytes)
 
 
 def _default_bytes(subject: Subject) -> int | None:

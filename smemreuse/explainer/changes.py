@@ -202,8 +202,11 @@ class Changes:
         largest first: no arena is smaller than all of them."""
         problem = self.problem_with(steps)
         items = sorted(heaviest_together(problem), key=lambda item: -problem.sizes[item])
-        names = self._explainer.names
-        return [(names[self._constant[item]], problem.sizes[item]) for item in items]
+        return [(self.name(item), problem.sizes[item]) for item in items]
+
+    def name(self, item: int) -> str:
+        """The buffer that an item of the problem is."""
+        return self._explainer.names[self._constant[item]]
 
     def packed(self, steps: Trials, most: int) -> int | None:
         """The arena with these changes; None if no plan of at most so many bytes is proved.

@@ -8,10 +8,18 @@ from dataclasses import replace
 from smemreuse.explainer.changes import Changes, Trials
 from smemreuse.explainer.pairs import explainer_of
 from smemreuse.explainer.search import Search, least_known
+from smemreuse.explainer.tiles import smaller_tiles
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.pipeline.planning import plan_kernel
-from smemreuse.results.headroom import Headroom, LiveThere, NextBlock, WithinLimit
+from smemreuse.results.headroom import (
+    Headroom,
+    LiveThere,
+    NextBlock,
+    SmallerTile,
+    SmallerTiles,
+    WithinLimit,
+)
 from smemreuse.results.plan import Plan
 from smemreuse.results.residents import SHARED_MEMORY, Residents
 from smemreuse.results.timeline import Peak, Span, Step, Timeline, peak_of
@@ -123,14 +131,36 @@ def within_limit(kernel: Kernel, scope: str, limit: int) -> WithinLimit:
             least=tuple(one.told for one in least),
             least_after=tuple(arena + other for arena in arenas),
             apart=tuple(changes.heaviest(least)),
+            smaller=_with_tiles(changes, least, most, other),
         )
     steps = reached[0]
-    after = [changes.packed(steps[: count + 1], plan.arena_bytes) for count in range(len(steps))]
-    sizes = [plan.arena_bytes if one is None else one for one in after]
     return replace(
         found,
         steps=tuple(step.told for step in steps),
-        bytes_after=tuple(size + other for size in sizes),
+        bytes_after=tuple(size + other for size in _after_each(changes, steps)),
+    )
+
+
+def _after_each(changes: Changes, steps: Trials) -> list[int]:
+    """The arena after each change and all before it."""
+    most = changes.arena_bytes
+    after = [changes.packed(steps[: count + 1], most) for count in range(len(steps))]
+    return [most if one is None else one for one in after]
+
+
+def _with_tiles(changes: Changes, least: Trials, most: int, other: int) -> SmallerTiles | None:
+    """The tiles that would have to be smaller; `other` are a block's bytes outside the arena."""
+    tiling = smaller_tiles(changes, least, most) if changes.is_smallest and most > 0 else None
+    if tiling is None:
+        return None
+    before = changes.problem_with(tiling.steps).sizes
+    return SmallerTiles(
+        tuple(
+            SmallerTile(changes.name(item), before[item], to) for item, to in tiling.sizes.items()
+        ),
+        tuple(step.told for step in tiling.steps),
+        tuple(size + other for size in _after_each(changes, tiling.steps)),
+        tiling.arena + other,
     )
 
 

@@ -12,6 +12,7 @@ from smemreuse.report import columns
 from smemreuse.report.data import Data
 from smemreuse.report.headroom import MOST_LIVE
 from smemreuse.report.titles import counted
+from smemreuse.results.headroom import SmallerTile
 from smemreuse.results.serialized import picked
 from smemreuse.results.words import DEFAULT_MERGE
 
@@ -27,12 +28,22 @@ class FitStep:
 
 
 @dataclass(frozen=True)
+class FitTiles:
+    """Smaller tiles, the changes made before, and the bytes of a block with all of that."""
+
+    steps: tuple[FitStep, ...]
+    tiles: tuple[SmallerTile, ...]
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Fit:
     """One kernel's buffers of one scope: the bytes that each block takes, and what would have to
     change. Where nothing is known to be enough, `peak` are the buffers that are live together at
-    `at`, `least` the changes with which it gets as small as is known, and `apart` the buffers of
-    which no two may share even then. `default_bytes` are those that a block takes as the compiler
-    merges by default, None where that makes no layout; `compiler` is its name for people.
+    `at`, `least` the changes with which it gets as small as is known, `apart` the buffers of which
+    no two may share even then, and `smaller` tiles with which it would fit. `default_bytes` are
+    those that a block takes as the compiler merges by default, None where that makes no layout;
+    `compiler` is its name for people.
     """
 
     file: str
@@ -48,6 +59,7 @@ class Fit:
     apart: tuple[tuple[str, int], ...] = ()
     default_bytes: int | None = None
     compiler: str = ""
+    smaller: FitTiles | None = None
 
     @property
     def default_fits(self) -> bool:
@@ -70,6 +82,9 @@ class Fit:
         return self.least[-1].bytes if self.least else self.after
 
 
+TILELANG = "TileLang"
+"""The compiler whose functions `merge(objective="fit")` changes."""
+
 MERGED = "smemreuse's smallest layout"
 """What the bytes of a kernel are, as far as nothing else is said."""
 
@@ -79,40 +94,59 @@ NOT_CHECKED = (
 )
 
 FITS_ITSELF = (
-    "a TileLang function need not be changed by hand: compiled inside `with "
-    'smemreuse.tilelang.merge(objective="fit", limit={limit}):` it gets fewer stages where '
-    "smemreuse proves that its results stay the same"
+    "or let smemreuse try: compile the TileLang function inside `with "
+    'smemreuse.tilelang.merge(objective="fit", limit={limit}):`, which takes fewer stages, loads '
+    "tiles again or slices products, where the results are proved to stay the same"
 )
+
+TILES_ESTIMATED = "estimate: live ranges and all other buffers stay as they are"
+
+MOST_FITTING = 3
+"""Kernels without smemreuse's help that get a line each; the others are counted."""
 
 
 def fit_lines(found: Sequence[Fit]) -> Iterator[Text]:
-    """The counts; what to change in kernels that would fit then, those that do fit, and a line or
-    two for each one that cannot."""
+    """The counts; what to change in kernels that would fit then, what comes closest in the others,
+    and those that fit: by the default merge only where nothing else is to be told."""
     if not found:
         return
     fitting = [one for one in found if one.fits]
     usual = [one for one in fitting if one.default_fits]
     merged = [one for one in fitting if not one.default_fits]
-    changed = [one for one in found if one.steps and not one.fits]
-    rest = [one for one in found if not one.fits and not one.steps]
+    large = [one for one in found if not one.fits]
+    changed = [one for one in large if one.steps]
+    tiled = [one for one in large if not one.steps and one.smaller]
+    rest = [one for one in large if not one.steps and not one.smaller]
     counts = {
         f"fit{'s' * (len(usual) == 1)} by {_default_of(usual)}": usual,
         f"fit{'s' * (len(merged) == 1)} only in {MERGED}": merged,
         f"would fit with changes of {'its' if len(changed) == 1 else 'their'} source": changed,
+        "would fit with smaller tiles": tiled,
         f"do{'es' * (len(rest) == 1)} not fit with any change that smemreuse knows": rest,
     }
     parts = ", ".join(f"{len(some):,} {how}" for how, some in counts.items() if some)
     limit = f"at most {found[0].limit:,} bytes a block"
     yield Text(f"{counted(len(found), 'kernel')}, {limit}: {parts}", style="bold")
-    for one in changed:
+    for one in (*changed, *tiled):
         yield from _changed_lines(one)
-    if changed:
-        yield Text(FITS_ITSELF.format(limit=found[0].limit), style="dim")
-    for one in fitting:
-        yield Text(_fitting_words(one))
     for one in rest:
         yield from _hopeless_lines(one)
-    if any(one.bytes != one.default_bytes for one in fitting):
+    if tiled:
+        yield Text(TILES_ESTIMATED, style="dim")
+    if any(one.compiler == TILELANG and one.bytes is not None for one in large):
+        yield Text(FITS_ITSELF.format(limit=found[0].limit), style="dim")
+    yield from _fitting_lines(usual if not large else [], merged)
+
+
+def _fitting_lines(usual: Sequence[Fit], merged: Sequence[Fit]) -> Iterator[Text]:
+    """Kernels that fit: those with the least room left first."""
+    least = sorted(usual, key=lambda one: -(one.default_bytes or 0))[:MOST_FITTING]
+    told = [*merged, *least]
+    for one in told:
+        yield Text(_fitting_words(one))
+    if usual[MOST_FITTING:]:
+        yield Text(f"and {len(usual) - MOST_FITTING:,} more with more bytes left", style="dim")
+    if any(one.bytes != one.default_bytes for one in told):
         yield Text(NOT_CHECKED, style="dim")
 
 
@@ -131,11 +165,32 @@ def _changed_lines(one: Fit) -> Iterator[Text]:
     """A kernel that does not fit as it is, and the changes with which it does."""
     if one.bytes is None:
         return
-    over = f"{one.bytes - one.limit:,} too many"
-    yield Text(f"{_named(one)} takes {one.bytes:,} bytes, {over}; it fits", style="bold")
-    for number, step in enumerate(one.steps, 1):
-        also = "and " if number > 1 else ""
-        yield Text(f"  {number}. {also}{by_line(step.condition)}: {step.bytes:,} bytes")
+    yield Text(f"{_named(one)} takes {_too_many(one.bytes, one.limit)}; it would fit", style="bold")
+    if one.steps or one.smaller is None:
+        yield from _step_lines(one.steps, one.limit)
+        return
+    yield from _step_lines(one.smaller.steps, one.limit)
+    number = len(one.smaller.steps) + 1
+    tiles = ", ".join(
+        f"{each.name} {each.after:,} bytes instead of {each.bytes:,}" for each in one.smaller.tiles
+    )
+    after = f"{_too_many(one.smaller.bytes, one.limit)} (estimate)"
+    yield Text(f"  {_numbered(number)}if tiles were smaller, {tiles}: {after}")
+
+
+def _step_lines(steps: Sequence[FitStep], limit: int) -> Iterator[Text]:
+    for number, step in enumerate(steps, 1):
+        after = _too_many(step.bytes, limit)
+        yield Text(f"  {_numbered(number)}{by_line(step.condition)}: {after}")
+
+
+def _numbered(number: int) -> str:
+    return f"{number}. {'and ' if number > 1 else ''}"
+
+
+def _too_many(size: int, limit: int) -> str:
+    """The bytes of a block, held against those that it may have."""
+    return f"{size:,} bytes, {f'{size - limit:,} too many' if size > limit else 'fits'}"
 
 
 def _fitting_words(one: Fit) -> str:
@@ -154,24 +209,24 @@ def _fitting_words(one: Fit) -> str:
 
 
 def _hopeless_lines(one: Fit) -> Iterator[Text]:
-    """A kernel that no known change makes fit: how small it gets at best, and what of."""
+    """A kernel that no known change makes fit: the changes that come closest, and what is left."""
     least = one.least_bytes
     if one.bytes is None or least is None:
         yield Text(f"what {_named(one)} takes is not known: {one.why}")
         return
-    at_best = "" if least == one.bytes else f", {least:,} at best"
-    yield Text(
-        f"{_named(one)} does not fit: {one.bytes:,} bytes{at_best}, {least - one.limit:,} too many"
-    )
+    closest = "; no known changes are enough, these come closest" if one.least else ""
+    yield Text(f"{_named(one)} takes {_too_many(one.bytes, one.limit)}{closest}")
+    yield from _step_lines(one.least, one.limit)
     held = one.apart if one.least else one.peak
     if not held:
         return
+    lead = "after that " if one.least else ""
     rest = least - sum(size for _, size in held)
     other = f"; {rest:,} bytes are of others, or padding" if rest > 0 else ""
     if len(held) == 1:
-        yield Text(f"  {held[0][0]} alone takes {held[0][1]:,} bytes{other}")
+        yield Text(f"  {lead}{held[0][0]} alone takes {held[0][1]:,} bytes{other}")
     elif one.least:
-        yield Text(f"  {_listed(held)} may not share bytes{other}")
+        yield Text(f"  {lead}no two of these may share bytes: {_listed(held)}{other}")
     else:
         yield Text(f"  {_listed(held)} are needed together at {by_line(one.at)}{other}")
 
@@ -202,4 +257,10 @@ def fit_data(one: Fit) -> Data:
         "why": one.why or None,
         "least": [picked(step, "kind buffers condition bytes") for step in one.least],
         "apart": [{"name": name, "bytes": size} for name, size in one.apart],
+        "smaller": None if one.smaller is None else _tiles_data(one.smaller),
     }
+
+
+def _tiles_data(found: FitTiles) -> Data:
+    steps = [picked(step, "kind buffers condition bytes") for step in found.steps]
+    return {"steps": steps, **picked(found, "tiles bytes")}

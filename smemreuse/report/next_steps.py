@@ -164,7 +164,7 @@ def after_pairs(file: str, *, may_share: bool) -> NextStep:
 def after_fit(found: Sequence[Fit]) -> NextStep:
     large = [one for one in found if not one.fits]
     for one in large:
-        if one.steps:
+        if one.steps or one.smaller:
             why = "the statements at these lines, of the first that can be made to fit"
             return command(why, "explain", path(one.file), "--objective", "bytes")
     if large:

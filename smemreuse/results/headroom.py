@@ -21,6 +21,9 @@ class ChangeKind(str, Enum):
     STAGES = "stages"
     """One stage of a software pipeline less."""
 
+    TILES = "tiles"
+    """A tile with a smaller side; `fit` alone tries it."""
+
     def __str__(self) -> str:
         return self.value
 
@@ -75,6 +78,26 @@ class NextBlock:
 
 
 @dataclass(frozen=True)
+class SmallerTile:
+    """A buffer that would take `after` bytes instead of `bytes`, as its tile has a smaller side."""
+
+    name: str
+    bytes: int
+    after: int
+
+
+@dataclass(frozen=True)
+class SmallerTiles:
+    """Tiles that would have to be smaller after these changes so that a kernel fits, the bytes of a
+    block after each of the changes, and with all of it. Live ranges are taken as they are."""
+
+    tiles: tuple[SmallerTile, ...]
+    steps: tuple[ChangeStep, ...]
+    bytes_after: tuple[int, ...]
+    bytes: int
+
+
+@dataclass(frozen=True)
 class WithinLimit:
     """What it takes that a block of a kernel takes at most `limit` bytes.
 
@@ -83,6 +106,7 @@ class WithinLimit:
     each. Where none are known `why` says so, `live` are the buffers at the peak, at `step`, and
     `least` are changes with which it gets as small as is known, `least_after` the bytes after each;
     `apart` are the buffers, by name and bytes, of which no two may share even then.
+    `smaller` are tiles with which it would fit, if any are known.
     """
 
     limit: int
@@ -95,6 +119,7 @@ class WithinLimit:
     least: tuple[ChangeStep, ...] = ()
     least_after: tuple[int, ...] = ()
     apart: tuple[tuple[str, int], ...] = ()
+    smaller: SmallerTiles | None = None
 
     @property
     def fits(self) -> bool:
