@@ -5,11 +5,9 @@ Each buffer has a letter, so that nothing hangs on colour; all characters are AS
 
 from __future__ import annotations
 
-import math
 import string
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from rich.console import Console, Group, RenderableType
@@ -20,67 +18,27 @@ from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import label
 from smemreuse.report.columns import packed
+from smemreuse.report.map_scale import Scale
 from smemreuse.report.palette import ANSI, COLOURS, colour
 from smemreuse.results.plan import Plan
 from smemreuse.results.timeline import Band, Span, Timeline
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _FREE = "."
-_ROWS, _MOST_ROWS = 8, 16
-"""Rows of a map, and how many there may be where that lets rows end where buffers do."""
 _BANDS = 3  # loops nested deeper are left out
 _WIDEST = 110
 _SMALLEST = 24  # columns of a map or chart; fewer where there is no room for so many
 _LOOPS = "loops"
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "*"}
 _INK = "black"
-_AXES = "across: program order; a letter: its buffer is live there"
-_KEY = "[ gen   ) kill   r read   w write   * both; in the row sync: | barrier   : wait"
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The axis of bytes of a memory map; maps on one scale can be held against each other.
-
-    `exact` says that every buffer begins and ends on the edge of a row.
-    """
-
-    top: int
-    rows: int
-    exact: bool
-
-    @classmethod
-    def of(cls, plans: Sequence[Plan]) -> Scale:
-        """About `_ROWS` rows up to the largest arena, on the buffers' edges if these allow it."""
-        top = max(plan.arena_bytes for plan in plans)
-        if top == 0:
-            return cls(top, 1, exact=True)
-        unit = math.gcd(top, *(edge for plan in plans for edge in _edges(plan)))
-        pieces = top // unit
-        if pieces > _MOST_ROWS:
-            return cls(top, min(_ROWS, top), exact=False)
-        most = max(1, _ROWS // pieces)
-        return cls(top, pieces * max(n for n in range(1, most + 1) if unit % n == 0), exact=True)
-
-    @property
-    def margin(self) -> int:
-        """Characters to the left of a map: the bytes, and a space."""
-        return len(f"{self.top:,}") + 1
-
-    def __str__(self) -> str:
-        row = f"{round(self.top / self.rows):,} bytes"
-        return (
-            f"a row: {row}"
-            if self.exact
-            else f"a row: about {row}; of several buffers in it the smallest is drawn, or they "
-            "alternate"
-        )
-
-
-def _edges(plan: Plan) -> Iterator[int]:
-    for buffer, offset in plan.offsets.items():
-        yield offset
-        yield offset + (buffer.size or 0)
+_AXES = "across: program order; a letter: its buffer is live there, a dot: free"
+_KEY = "[ gen   ) kill   r read   w write   * both"
+_SYNC = {
+    "wait": (":", "wait"),
+    "to come": ("+", "barrier that the compiler may insert"),
+    "barrier": ("|", "barrier"),
+}
+"""The marks of the row `sync`, and what they mean; a later one hides an earlier one."""
 
 
 class _Axis:
@@ -106,15 +64,14 @@ def memory_map(
     `width` is in characters. Buffers of symbolic size are left out.
     """
     letters = _letters(timeline)
-    top, rows, margin = scale.top, scale.rows, scale.margin
-    used = -(-plan.arena_bytes * rows // top) if top else 0  # rows that the arena reaches into
+    margin, used = scale.margin, scale.used(plan.arena_bytes)
     drawn = _drawn(plan, timeline, width, scale)
     text = Text(no_wrap=True)
     colours = {letter: number for number, letter in enumerate(letters.values())}
-    for row in reversed(range(rows)):
+    for row in reversed(range(scale.rows)):
         free = _FREE if row < used else " "
         cells = [free if buffer is None else letters[buffer] for buffer in drawn[row]]
-        text.append(f"{top * (row + 1) // rows:>{margin - 1},} |")
+        text.append(f"{scale.ends[row]:>{margin - 1},} |")
         _append(text, cells, colours, palette)
         text.append("|\n")
     text.append(f"{0:>{margin - 1}} +{'-' * len(drawn[0])}+")
@@ -129,7 +86,7 @@ def _drawn(plan: Plan, timeline: Timeline, width: int, scale: Scale) -> list[lis
     places = {
         buffer: [
             (row, column)
-            for row in _rows(offset, offset + (buffer.size or 0), scale.top, scale.rows)
+            for row in scale.covered(offset, offset + (buffer.size or 0))
             for column in axis.span(*spans[buffer])
         ]
         for buffer, offset in sorted(plan.offsets.items(), key=lambda one: -(one[0].size or 0))
@@ -151,17 +108,6 @@ def covered(plan: Plan, timeline: Timeline, width: int, scale: Scale) -> list[Bu
     """The buffers that a map has no cell for, as smaller ones take all of theirs."""
     seen = {buffer for row in _drawn(plan, timeline, width, scale) for buffer in row}
     return [buffer for buffer in plan.offsets if buffer not in seen]
-
-
-def _rows(begin: int, end: int, top: int, rows: int) -> range:
-    """The rows whose middle a buffer covers, at least the one in which it begins."""
-    if begin >= end:
-        return range(0)
-    covered = [row for row in range(rows) if begin <= top * (2 * row + 1) // (2 * rows) < end]
-    if covered:
-        return range(covered[0], covered[-1] + 1)
-    first = min(rows - 1, begin * rows // top)
-    return range(first, first + 1)
 
 
 def legend(
@@ -216,10 +162,7 @@ def lifetime_chart(
         if bands:
             _line(text, "" if text else _LOOPS, margin, _band_row(bands, axis))
     if timeline.marks:
-        marks = [" "] * axis.columns
-        for mark in timeline.marks:
-            marks[axis.column(mark.position)] = "|" if mark.kind == "barrier" else ":"
-        _line(text, "sync", margin, marks)
+        _line(text, "sync", margin, _sync_row(timeline, axis))
     for number, buffer in enumerate(timeline.names):
         if buffer in spans:
             life = _life(buffer, spans[buffer], timeline, axis)
@@ -227,6 +170,18 @@ def lifetime_chart(
             _line(text, names[buffer][:margin], margin, life, colours, palette)
     text.rstrip()
     return text
+
+
+def _sync_row(timeline: Timeline, axis: _Axis) -> list[str]:
+    """Barriers and waits; one that is to come stands beside a wait that is in its column."""
+    cells = [" "] * axis.columns
+    for kind, (sign, _) in _SYNC.items():
+        for mark in timeline.marks:
+            if mark.kind == kind:
+                column = axis.column(mark.position)
+                beside = cells[column] == ":" and cells[column + 1 : column + 2] == [" "]
+                cells[column + beside] = sign
+    return cells
 
 
 def _line(
@@ -310,7 +265,14 @@ def drawn_lifetimes(
 ) -> RenderableType:
     """The lifetime chart, and what its characters mean."""
     chart = lifetime_chart(spans, timeline, _width(out), _palette(out))
-    return Group(chart, Text(_KEY, style="dim"), Text())
+    return Group(chart, Text(_key(timeline), style="dim"), Text())
+
+
+def _key(timeline: Timeline) -> str:
+    """What the characters of a chart mean, of the row `sync` those that it has."""
+    kinds = {mark.kind for mark in timeline.marks}
+    marks = [f"{sign} {word}" for kind, (sign, word) in _SYNC.items() if kind in kinds]
+    return f"{_KEY}; in the row sync {'   '.join(reversed(marks))}" if marks else _KEY
 
 
 def _alike(plans: Sequence[Plan], timeline: Timeline) -> list[list[Plan]]:

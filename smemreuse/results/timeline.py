@@ -42,9 +42,10 @@ class Band:
 
 @dataclass(frozen=True)
 class SyncMark:
-    """A statement between two entries: a barrier of all threads, or a wait."""
+    """A statement between two entries: a barrier of all threads, one that a later pass may insert
+    at a statement, or a wait."""
 
-    kind: str  # "barrier" or "wait"
+    kind: str  # "barrier", "to come" or "wait"
     position: int
     stmt: Stmt
 

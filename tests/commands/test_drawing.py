@@ -9,7 +9,8 @@ import pytest
 from smemreuse.commands.subjects import read_subjects
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import plan_kernel
-from smemreuse.report.terminal import Scale, drawn_plan, memory_map
+from smemreuse.report.map_scale import Scale
+from smemreuse.report.terminal import drawn_plan, memory_map
 from tests.commands.running import SMALLEST, run
 from tests.conftest import DUMPS
 from tests.report.made import out, printed
@@ -24,7 +25,7 @@ def test_equal_buffers_have_equal_rows(sample_path: Path) -> None:
         timeline = timeline_of(subject.kernel, subject.scope)
         lines = memory_map(plan, timeline, 300, scale).plain.splitlines()
         for number, buffer in enumerate(timeline.names):
-            if scale.exact and buffer in plan.offsets:
+            if scale.exact and scale.even and buffer in plan.offsets:
                 drawn = sum(chr(ord("A") + number) in line for line in lines)
                 assert drawn * scale.top // scale.rows == buffer.size
         legend = run("plan", *SMALLEST, sample_path).stdout
@@ -50,6 +51,14 @@ def test_piped_output_is_plain_ascii(verb: str) -> None:
     assert "\x1b" not in result.stdout
     assert ("[==)" in result.stdout) == (verb != "compare")
     assert ("|BBB" in result.stdout) == (verb == "compare")
+
+
+def test_barriers_to_come_are_drawn_where_a_dump_has_none_yet() -> None:
+    assert "+ barrier that the compiler may insert" in run("plan", BATCHED).stdout
+    merged = DUMPS.parent / "tvm_dumps" / "two_kernels_static.tir"
+    told = run("plan", merged).stdout
+    assert "in the row sync | barrier" in told
+    assert "may insert" not in told
 
 
 def test_many_kernels_are_compared_without_maps() -> None:

@@ -9,20 +9,22 @@ from itertools import accumulate
 import pytest
 
 from smemreuse.ir.expr import Call, Const, Var
+from smemreuse.report.map_scale import Scale
 from smemreuse.report.palette import ANSI
 from smemreuse.report.terminal import (
-    Scale,
     covered,
     drawn_plan,
     drawn_plans,
     lifetime_chart,
     memory_map,
 )
+from smemreuse.results.timeline import SyncMark
 from tests.report.made import (
     APART,
     INNER_PLAN,
     KB,
     SHARED,
+    SYNC,
     TIMELINE,
     A,
     B,
@@ -77,31 +79,59 @@ def test_rows_end_where_buffers_do(sizes: list[int], rows: int) -> None:
     assert all(edge % (scale.top // rows) == 0 for edge in accumulate(sizes))
 
 
-def test_rows_are_rounded_where_there_would_be_too_many() -> None:
+def test_rows_are_of_unequal_height_where_equal_ones_would_be_too_many() -> None:
     scale = Scale.of([stacked([512, 512, 16])])
+    assert (scale.exact, scale.even) == (True, False)
+    assert {512, 1024, 1040} <= {*scale.ends}
+    assert str(scale) == "rows end where buffers do, not to scale"
+    assert (scale.covered(1024, 1040), scale.used(1024)) == (
+        range(scale.rows - 1, scale.rows),
+        scale.rows - 1,
+    )
+
+
+SLIVERS = [buffer(f"sliver{number}", 16) for number in range(20)]
+"""More buffers than a map has rows."""
+
+
+def test_rows_are_rounded_where_buffers_are_too_many() -> None:
+    scale = Scale.of([stacked([48, *[16] * 20, 1024])])
     assert (scale.rows, scale.exact, str(scale)) == (
         *(8, False),
-        "a row: about 130 bytes; of several buffers in it the smallest is drawn, or they alternate",
+        "a row: about 174 bytes; of several buffers in it the smallest is drawn, or they alternate",
     )
 
 
 def test_small_buffers_of_one_row_take_turns_and_what_has_no_cell_is_named() -> None:
-    """The 16 bytes of the first one and the 64 of the second are in one row of 1,034."""
-    tiny, small, large = buffer("tiny", 16), buffer("small", 64), buffer("large", 8 * KB)
-    offsets = {tiny: 0, small: 16, large: 80}
+    """The slivers and a buffer of 64 bytes are in one row of 1,066."""
+    small, large = buffer("small", 64), buffer("large", 8 * KB)
+    offsets = {one: 16 * number for number, one in enumerate(SLIVERS)}
+    offsets |= {small: 320, large: 384}
     timeline = replace(TIMELINE, names={one: one.name for one in offsets})
 
     def drawn(span: tuple[int, int]) -> str:
-        made = plan("dataflow", offsets, {tiny: span, small: span, large: (1, 5)})
+        spans = dict.fromkeys(offsets, (7, 9)) | {SLIVERS[0]: span, small: span, large: span}
         console = out(60)
-        console.print(drawn_plan(console, made, timeline))
+        console.print(drawn_plan(console, plan("dataflow", offsets, spans), timeline))
         return printed(console)
 
-    assert "|.BABA....|" in drawn((1, 5))
-    assert "A tiny 16  B small 64  C large 8,192" in drawn((1, 5))
-    assert "too small" not in drawn((1, 5))
-    assert "too small for the map: small at 16" in drawn((1, 2))
+    assert "|.UAUA.." in drawn((1, 5))
+    assert "small at" not in drawn((1, 5))
+    assert "small at 320" in drawn((1, 2))
     assert covered(APART, TIMELINE, 60, Scale.of([APART])) == []
+
+
+def test_barriers_to_come_stand_beside_waits() -> None:
+    marks = [
+        SyncMark(kind, at, SYNC)
+        for kind, at in (("to come", 2), ("wait", 2), ("barrier", 6), ("to come", 6))
+    ]
+    timeline = replace(TIMELINE, marks=tuple(marks))
+    console = out(120)
+    console.print(drawn_plan(console, SHARED, timeline))
+    text = printed(console)
+    assert " sync |  :+  |  |" in text
+    assert "in the row sync | barrier   + barrier that the compiler may insert   : wait" in text
 
 
 def test_a_buffer_of_symbolic_size_is_named() -> None:

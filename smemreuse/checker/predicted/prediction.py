@@ -8,9 +8,11 @@ from itertools import islice, product
 from math import prod
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.slice import Operations
+from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.slice import Operations, operations_of
 from smemreuse.ir.expr import Expr, Load, Var, variables_in, walk
 from smemreuse.ir.kernel import (
+    DYNAMIC_SCOPE,
     Block,
     Buffer,
     For,
@@ -113,6 +115,22 @@ class Prediction:
         candidates = BarrierCandidates(entries, operations.effects, inserted.values(), followed)
         positions = _positions(body, candidates)
         return Prediction(view, inserted, candidates, offsets, work, positions, optimistic)
+
+    @staticmethod
+    def under(
+        kernel: Kernel,
+        scope: str,
+        layout: ByteLayout,
+        pointers: Pointers,
+        work: Work,
+        *,
+        optimistic: bool = False,
+    ) -> Prediction:
+        """That of a plan for one storage scope: the pass knows the offsets of buffers in the
+        dynamic one; in others it takes each buffer for separate memory. Raises `UnknownThreads`."""
+        view, operations = view_of(kernel, pointers), operations_of(kernel)
+        offsets = layout.offsets if scope == DYNAMIC_SCOPE else {}
+        return Prediction.of(kernel.body, view, operations, offsets, work, optimistic=optimistic)
 
     def shared_number(self) -> SharedNumber | None:
         """A barrier that is put in and may disturb another one, if there is any."""

@@ -12,11 +12,11 @@ from smemreuse.checker.execution.traces import TraceOutcome, Traces
 from smemreuse.checker.execution.unfollowed import unfollowed
 from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.machine.findings import PairFinding
-from smemreuse.checker.predicted.prediction import Prediction, view_of
+from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation import Separation
 from smemreuse.checker.slice import ProgramSlice, operations_of
 from smemreuse.checker.verdict.static import static_violations
-from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, Kernel, unique_names
+from smemreuse.ir.kernel import Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
 from smemreuse.semantics.accesses import KernelAccesses
@@ -164,16 +164,12 @@ class _Setup:
 
 
 def _prediction(kernel: Kernel, scope: str, layout: ByteLayout, setup: _Setup) -> Prediction | None:
-    """The barriers that a later pass inserts; None if the kernel has them all.
-
-    The pass knows the offsets of buffers in the dynamic scope; in other scopes it takes each
-    buffer for separate memory."""
+    """The barriers that a later pass inserts; None if the kernel has them all."""
     if not setup.assume_barriers:
         return None
-    view, operations = view_of(kernel, setup.accesses.pointers), operations_of(kernel)
-    offsets = layout.offsets if scope == DYNAMIC_SCOPE else {}
-    return Prediction.of(
-        kernel.body, view, operations, offsets, setup.work, optimistic=setup.optimistic
+    pointers = setup.accesses.pointers
+    return Prediction.under(
+        kernel, scope, layout, pointers, setup.work, optimistic=setup.optimistic
     )
 
 
