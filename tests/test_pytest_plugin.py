@@ -73,7 +73,6 @@ def test_a_kernel_that_does_not_is_explained(pytester: pytest.Pytester) -> None:
             "4,096 more than the 12,288 allowed",
             "*peak: all 16,384 bytes are live at `*` (line *):",
             "*blocks per SM of sm_80: 6; one more is stopped by registers (80 a thread*",
-            "*one more block: fewer bytes alone gain none (registers stop it)",
         ]
     )
     assert "def _footprint" not in found.stdout.str()

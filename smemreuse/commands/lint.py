@@ -34,6 +34,7 @@ from smemreuse.report.hazard_groups import grouped_lines
 from smemreuse.report.hazards import (
     RULES,
     Linted,
+    common_stage,
     failures,
     hazard_findings,
     known_line,
@@ -235,8 +236,9 @@ def _tables(
     if batch.only_findings and len(shown) > FEW:
         yield from grouped_lines(found, gate)
     else:
+        staged = batch.single or not common_stage(found)
         for linted in shown:
-            yield from lint_lines(linted)
+            yield from lint_lines(linted, staged=staged)
         if any(linted.open_hazards for linted in shown):
             yield Text(FINDINGS, style="dim")
         named = (identity.short for linted in shown for _, identity in linted.open_hazards)

@@ -107,12 +107,21 @@ def emit_tables(tables: Iterable[RenderableType]) -> None:
             out.print(table)
 
 
+ANNOTATIONS = (
+    "smemreuse: GitHub Actions shows each line that begins with `::` beside the line of its file; "
+    "`--format table` is for people"
+)
+"""What is said of annotations where nobody turns them into any."""
+
+
 def _emit_findings(
     verb: str, found: Sequence[Finding], rules: Mapping[str, str], output_format: str
 ) -> None:
     """Findings as SARIF or as GitHub's workflow commands; `rules` has a sentence for each kind."""
     if output_format == "github":
         lines = list(github_lines(found))
+        if lines and not os.environ.get("GITHUB_ACTIONS"):
+            click.echo(ANNOTATIONS, err=True)
     else:
         log = sarif(found, rules, f"smemreuse {verb}", __version__)
         lines = [json.dumps(log, indent=2)]

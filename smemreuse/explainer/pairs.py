@@ -224,8 +224,7 @@ def _live_together(
     live: Mapping[Buffer, LiveRange], entries: Sequence[StmtEntry], pair: BufferPair, why: str = ""
 ) -> Cause:
     both = max(live[buffer].begin for buffer in pair)
-    text = f"{why}{LIVE_TOGETHER} from position {both} on at {where(entries[both].stmt)}"
-    return Cause(None, text)
+    return Cause(None, f"{why}{LIVE_TOGETHER} from {where(entries[both].stmt)} on")
 
 
 def _because(reason: Reason, subject: str) -> Cause:

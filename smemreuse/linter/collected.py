@@ -15,7 +15,7 @@ from smemreuse.ir.kernel import Bind, Block, Buffer, For, Stmt, walk_statements
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter.doubtful import BlockIndices, DoubtfulReads, RacingReads
 from smemreuse.linter.guards import Guards
-from smemreuse.results.hazards import Hazard, HazardKind, Mend, Site
+from smemreuse.results.hazards import AssumedAt, Hazard, HazardKind, Mend, Site
 from smemreuse.semantics.accesses import MemoryAccess
 
 SAME_VALUE = (
@@ -71,7 +71,7 @@ class LintContext:
     uniform: Set[Var] = frozenset()
     registers: frozenset[Buffer] = frozenset()
     hazards: dict[Key, Hazard] = field(default_factory=dict)
-    assumed: dict[str, None] = field(default_factory=dict)
+    assumed: dict[AssumedAt, None] = field(default_factory=dict)
     behind: dict[bytes, WaitsBehind] = field(default_factory=dict)
     doubtful: DoubtfulReads = field(default_factory=DoubtfulReads)
     settled: list[DoubtfulReads] = field(default_factory=list)
@@ -81,6 +81,10 @@ class LintContext:
         """What was traced since the last time is done by the thread blocks of these indices."""
         self.settled.append(replace(self.doubtful, blocks=blocks))
         self.doubtful = DoubtfulReads()
+
+    def assume(self, sentence: str, buffer: str = "", line: int | None = None) -> None:
+        """Notes what the absence of hazards rests on, and where, if at one place."""
+        self.assumed.setdefault(AssumedAt(sentence, buffer, line))
 
     @cached_property
     def convergence(self) -> Convergence:

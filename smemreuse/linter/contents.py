@@ -47,7 +47,7 @@ class ContentHazards(Collected):
         effect = evaluated_effect(stmt)
         named = effect is not None and effect.reads_described
         if not traced.certain and len(where) < len(traced.where):
-            self._known.assumed.setdefault(WHOLE_OPERANDS)
+            self._known.assume(WHOLE_OPERANDS)
             return
         whole = named and len(surely) == len(traced.where)
         certain = (traced.certain and len(surely) > 0) or whole
@@ -98,7 +98,7 @@ class ContentHazards(Collected):
         if meeting is SAME:
             return
         if meeting is UNKNOWN:
-            self._known.assumed.setdefault(SAME_VALUE)
+            self._known.assume(SAME_VALUE)
             return
         name, site = self._layout.names[traced.buffer], self._site(traced.event)
         certain = meeting.differ and traced.certain and isinstance(stmt, Store)
@@ -135,7 +135,7 @@ class ContentHazards(Collected):
         stmt, size = self._events[event].stmt, self._layout.sizes[access.buffer]
         if start is None:
             if access.footprint.start is not None or access.pointed is not None:
-                self._known.assumed.setdefault(INSIDE)
+                self._known.assume(INSIDE, self._layout.names[access.buffer], stmt.line)
             return
         starts = np.broadcast_to(np.asarray(start), (agent.threads.count,))
         footprint = access.footprint

@@ -89,8 +89,15 @@ def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintRepo
     told = with_declarations(found.hazards, handed_to_undeclared(accesses.by_statement))
     hazards = sorted(told.values(), key=lambda one: (not one.certain, one.site.line or 0))
     unknown = tuple(dict.fromkeys((*doubts, *found.reasons)))
-    assumed = (*found.assumed, *taken_on_trust(whole.body))
-    return LintReport(whole.name, follow, with_origins(tuple(hazards), whole), unknown, assumed)
+    sentences = dict.fromkeys(one.assumption for one in found.assumed)
+    return LintReport(
+        whole.name,
+        follow,
+        with_origins(tuple(hazards), whole),
+        unknown,
+        (*sentences, *taken_on_trust(whole.body)),
+        tuple(one for one in found.assumed if one.buffer),
+    )
 
 
 def grounds_of(

@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from smemreuse.checker.layout import meeting
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.engines import Pending
 from smemreuse.checker.machine.events import AccessEvent
@@ -76,7 +77,7 @@ class OrderHazards(Collected):
             return False
         replicated = met is not None and met.replicated and isinstance(earlier.stmt, Store)
         if replicated and not in_flight and self._have_stored(found, earlier.stmt, later.stmt):
-            self._known.assumed.setdefault(SAME_VALUE)
+            self._known.assume(SAME_VALUE)
             return False
         again = found.is_write and traced.is_write and self._stores_again(earlier, later)
         if again:
@@ -96,10 +97,13 @@ class OrderHazards(Collected):
             words.does(who, _verb(access))
             for who, access in zip(agents, (found, traced), strict=True)
         )
-        byte = met.byte if met is not None else int(traced.where[0])
         order = "and is not waited for when" if in_flight else "and nothing orders that before"
-        bytes_ = "its registers" if traced.buffer in self._known.registers else f"byte {byte}"
-        witness = f"{first} {bytes_} of {name} at {one}, {order} {second} it at {two}"
+        bytes_ = "its registers"
+        if traced.buffer not in self._known.registers:
+            is_one = met is not None and met.earlier is not None
+            bytes_ = f"byte {met.byte}" if met and is_one else _in_common(found, traced)
+        it = words.pronoun(bytes_)
+        witness = f"{first} {bytes_} of {name} at {one}, {order} {second} {it} at {two}"
         witness += IN_STEP if in_step else ""
         engine = words.engine_of(earlier.stmt)
         mend = (
@@ -169,16 +173,15 @@ class OrderHazards(Collected):
             return
         name = self._layout.names[traced.buffer]
         one, two = self._site(other.event), self._site(traced.event)
-        met = clash(other, traced, in_warp=False)
-        byte = met.byte if met is not None else int(traced.where[0])
+        met, bytes_ = clash(other, traced, in_warp=False), _in_common(other, traced)
         agents = (words.agent(earlier, None, other.ids), words.agent(later, None, traced.ids))
         first, second = (
             words.does(who, _verb(access))
             for who, access in zip(agents, (other, traced), strict=True)
         )
         witness = (
-            f"{first} byte {byte} of {name} at {one} through the generic proxy, and {second} it at "
-            f"{two} through the async proxy, with no proxy fence between"
+            f"{first} {bytes_} of {name} at {one} through the generic proxy, and {second} "
+            f"{words.pronoun(bytes_)} at {two} through the async proxy, with no proxy fence between"
         )
         hazard = Hazard(
             HazardKind.MISSING_FENCE,
@@ -197,8 +200,8 @@ class OrderHazards(Collected):
             bytes=met.bytes if met is not None else None,
             agents=agents,
             acts=(
-                words.act(f"{_verb(other)}s byte {byte} of {name}, generic proxy", None, other.ids),
-                words.act(f"{_verb(traced)}s byte {byte} of {name}, async proxy", None, traced.ids),
+                words.act(f"{_verb(other)}s {bytes_} of {name}, generic proxy", None, other.ids),
+                words.act(f"{_verb(traced)}s {bytes_} of {name}, async proxy", None, traced.ids),
             ),
             mechanism=mechanisms.of_unfenced((earlier, other.is_write), (later, traced.is_write)),
         )
@@ -308,6 +311,13 @@ def _agents(
 ) -> tuple[str, str]:
     one, two = (met.earlier, met.later) if met is not None else (None, None)
     return words.agent(earlier, one, found.ids), words.agent(later, two, traced.ids)
+
+
+def _in_common(earlier: TracedAccess, later: TracedAccess) -> str:
+    """The bytes that all threads of two accesses have in common, from the first to the last."""
+    both = meeting(earlier.where, later.where)
+    where = later.where if both is None else earlier.where[both[0]]
+    return words.span(int(where[0]), int(where[-1]))
 
 
 def _verb(access: TracedAccess) -> str:

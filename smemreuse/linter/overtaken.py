@@ -155,7 +155,7 @@ class OvertakenWaits(Collected):
                 self._overtaken(one, late, certain=certain)
             in_part = np.setdiff1d(one.late(handed.clocks[-1], NOTHING), late)
             if not all(one.signalled.get(int(warp), True) for warp in in_part):
-                self._known.assumed.setdefault(LANES_TOGETHER)
+                self._known.assume(LANES_TOGETHER)
         self._looked[slot] = left
 
     def _overtaken(self, looked: PassedWait, late: np.ndarray, *, certain: bool) -> None:

@@ -27,7 +27,7 @@ class PhaseHazards(PublicationHazards):
         if effect.signals is Signal.INITIALIZE or slot in self._begun:
             return
         if slot[0] not in self._initialized:
-            self._known.assumed.setdefault(ELSEWHERE)
+            self._known.assume(ELSEWHERE)
             return
         name, site = f"{slot[0].name}[{slot[1]}]", Site.of(stmt, agent.loops)
         who = words.threads(agent.threads.ids)

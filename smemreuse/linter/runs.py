@@ -32,7 +32,7 @@ from smemreuse.linter.harmless import harmless
 from smemreuse.linter.inputs import Deciding
 from smemreuse.linter.together import any_together, divided
 from smemreuse.linter.traces import HazardTraces
-from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.results.hazards import AssumedAt, Hazard, HazardKind
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import let_parts
@@ -71,7 +71,7 @@ class LintFindings:
 
     hazards: Hazards = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[AssumedAt, ...] = ()
     doubtful: tuple[DoubtfulReads, ...] = ()
     is_cut_short: bool = False
 
@@ -266,7 +266,7 @@ class LintRuns:
         if not gone or (found.is_cut_short and len(gone) == len(found.hazards)):
             return found
         left = {key: one for key, one in found.hazards.items() if key not in gone}
-        raced = (RACED,) if any(kind is HazardKind.RACE for kind, _, _ in gone) else ()
+        raced = (AssumedAt(RACED),) if any(kind is HazardKind.RACE for kind, _, _ in gone) else ()
         return replace(found, hazards=left, assumed=(*found.assumed, *raced))
 
 

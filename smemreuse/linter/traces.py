@@ -81,5 +81,5 @@ class HazardTraces(BlockTraces):
             hazards.in_flight_at_the_end(trace.state)
         if trace.values.unknowns.supposes_negative and self._known.hazards != before[0]:
             self._known.hazards, self._known.assumed = before
-            self._known.assumed.setdefault(NO_NEGATIVE_LENGTH)
+            self._known.assume(NO_NEGATIVE_LENGTH)
         return trace, True  # further cases may have other hazards

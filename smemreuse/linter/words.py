@@ -7,7 +7,7 @@ import numpy as np
 from smemreuse.checker.machine.naming import agent, does, engine_of, runs, threads
 from smemreuse.results.hazards import Act
 
-__all__ = ["act", "agent", "does", "engine_of", "missing", "runs", "threads"]
+__all__ = ["act", "agent", "does", "engine_of", "missing", "pronoun", "runs", "span", "threads"]
 
 
 def missing(ids: np.ndarray) -> str:
@@ -16,6 +16,16 @@ def missing(ids: np.ndarray) -> str:
     Without any, data decide which."""
     who = threads(ids) if len(ids) else "some threads, as data decide,"
     return f"{who} {'does' if len(ids) == 1 else 'do'}"
+
+
+def span(first: int, last: int) -> str:
+    """Bytes of a buffer, both included."""
+    return f"byte {first}" if first == last else f"bytes {first}-{last}"
+
+
+def pronoun(bytes_: str) -> str:
+    """What stands for the bytes that `span` has named."""
+    return "it" if bytes_.startswith("byte ") else "them"
 
 
 def act(deed: str, thread: int | None, ids: np.ndarray) -> Act:

@@ -23,11 +23,6 @@ from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.verdict import UNSOUND, VerdictKind
 
-NOTHING_TO_AUDIT = (
-    "no buffers of this scope are merged, so there is no layout to check; give --plan, or the dump "
-    "from after the merge"
-)
-
 NOT_MERGED = "no buffers are merged here, so there is no layout to check (side by side they are"
 MAX_BARE = 5
 """Files without a plan that are named."""
@@ -40,7 +35,7 @@ class Failure(Enum):
     UNPROVED = "{plans} unproved (--allow-unproved lets that pass)"
     WORSE = "{kernels} worse than in the baseline"
     MISSING = "{kernels} of the baseline missing"
-    BARE = "nothing verified in {files}: nothing is merged, and --plan is not given"
+    BARE = "nothing verified in {files}: give --plan, or the dump from after the merge"
 
     def counted(self, number: int) -> str:
         """The clause for so many."""
@@ -153,9 +148,8 @@ def bare_findings(found: Sequence[Checked], bare: Set[str]) -> Iterator[Finding]
     """A finding for each of these files without a plan, at its first kernel."""
     kind = FindingKind.NOTHING
     for row in _first_of(found, bare):
-        message = f"{kind.sentence}: {NOTHING_TO_AUDIT}"
         place = Location(row.file, row.line)
-        yield plan_finding(kind, Level.ERROR, row.kernel, row.scope, message, place)
+        yield plan_finding(kind, Level.ERROR, row.kernel, row.scope, kind.sentence, place)
 
 
 def bare_lines(found: Sequence[Checked], bare: Set[str]) -> Iterator[Text]:

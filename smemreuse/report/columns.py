@@ -82,8 +82,8 @@ def by_registers(resident: int, by_memory: int, words: str) -> str:
     """The legend of `blocks_text` by an example of the table in which registers stop some; `words`
     are on the registers."""
     return (
-        f"{BLOCKS}: resident at once; in `{resident} of {by_memory}` shared memory, threads and "
-        f"barriers allow {by_memory}, but the registers of that kernel {resident} ({words})."
+        f"{BLOCKS}, `{resident} (regs)`: registers allow {resident} ({words}); shared memory, "
+        f"threads and barriers would allow {by_memory}."
     )
 
 
@@ -93,9 +93,8 @@ def registers_stop(resident: int | None, by_memory: int | None) -> bool:
 
 
 def blocks_text(resident: int | None, by_memory: int | None) -> str:
-    """Blocks on an SM, and of how many where registers stop some."""
-    stop = registers_stop(resident, by_memory)
-    return f"{resident} of {by_memory}" if stop else number(by_memory)
+    """Blocks that an SM holds at once, and whether registers stop more."""
+    return f"{resident} (regs)" if registers_stop(resident, by_memory) else number(by_memory)
 
 
 class FittingTable(Table):

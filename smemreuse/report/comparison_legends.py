@@ -14,10 +14,7 @@ from smemreuse.results.comparison import Comparison, PolicyResult
 from smemreuse.results.words import DEFAULT_MERGE
 
 _SHIPPED = "smemreuse's proved layout or, where that is no better, the default one."
-_KEPT = (
-    f"smemreuse's layout or, where the verdict says `kept`, that of the {DEFAULT_MERGE}, as no "
-    "better one is proved."
-)
+_KEPT = f"`kept`: the layout of the {DEFAULT_MERGE}, as no better one is proved."
 _INNER = "inner: finer live ranges, not safe in general, so never chosen"
 SCOPES = (
     f"{BLOCKS} of a kernel in two scopes: each row has the other scope's buffers side by side, so "
@@ -90,6 +87,15 @@ def _launch_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:
         )
 
 
+def _differ_by_scope(compared: Sequence[Comparison]) -> bool:
+    """Whether a kernel has other blocks in one scope than in another one, under one policy."""
+    blocks: dict[tuple[str, str, str], set[int | None]] = {}
+    for row in compared:
+        for name, found in row.policies.items():
+            blocks.setdefault((row.file, row.kernel, name), set()).add(found.resident)
+    return any(len(found) > 1 for found in blocks.values())
+
+
 def blocks_change(row: Comparison) -> bool:
     """Whether the chosen layout has another number of resident blocks than the default."""
     known = row.default_blocks is not None and row.applied.resident is not None
@@ -125,12 +131,14 @@ def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     yield Text(f"{DEFAULT_MERGE}: {_default_words(compared)}.", style="dim")
     yield Text("outer: the default merge's live ranges, packed by smemreuse.", style="dim")
     yield Text(f"{_INNER}; a verdict is of that kernel's layout alone.", style="dim")
-    yield Text(f"dataflow: chosen; {_KEPT}", style="dim")
+    yield Text("dataflow: smemreuse's layout, which is chosen.", style="dim")
     yield Text("lower bound: no plan of that policy takes fewer bytes.", style="dim")
     yield Text(_ABOVE, style="dim")
     yield Text("proved smallest: no arena of that policy is smaller.", style="dim")
     results = [one for row in compared for one in row.policies.values()]
+    if any(one.own for one in results):
+        yield Text(_KEPT, style="dim")
     yield from _launch_legend(results)
-    if len({(row.file, row.kernel) for row in compared}) < len(compared):
+    if _differ_by_scope(compared):
         yield Text(SCOPES, style="dim")
     yield from _shared_legend(results, [one.applied for one in compared])

@@ -106,6 +106,7 @@ def explain_summary(
 
 def explain_table(out: Console, pairs: Sequence[Explanation]) -> Table:
     """A row for each pair: whether the two may share, and why not, or why not today."""
+    outer = any(one.may_share and one.outer for one in pairs)
     return table_of(
         out,
         "",
@@ -113,7 +114,12 @@ def explain_table(out: Console, pairs: Sequence[Explanation]) -> Table:
         Col("buffers", TEXT, lambda one: " and ".join(one.names)),
         Col("sharing", WORD, _sharing_text),
         Col("what speaks against it", TEXT, _first_cause),
-        Col("why `outer` keeps them apart", TEXT, lambda one: one.outer if one.may_share else ""),
+        Col(
+            "why `outer` keeps them apart",
+            TEXT,
+            lambda one: one.outer if one.may_share else "",
+            outer,
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from smemreuse.errors import printable
 from smemreuse.report.data import Data, site_data
+from smemreuse.report.preconditions import assumed_where
 from smemreuse.report.timeline import timeline_of, timeline_text
 from smemreuse.report.titles import counted, holding
 from smemreuse.report.verdicts import tally
@@ -99,7 +100,7 @@ def stage_words(report: LintReport) -> str:
     """Which barriers and fences lint has counted."""
     if report.barriers_follow:
         return "linted with the barriers and fences that the compiler will insert"
-    return "linted with the barriers that it has"
+    return "linted with the barriers that the dump has"
 
 
 _COUNTED = {
@@ -122,10 +123,13 @@ def status_text(status: LintStatus) -> Text:
 # Text -------------------------------------------------------------------------------------------
 
 
-def lint_lines(linted: Linted) -> Iterator[Text]:
-    """The status of a kernel, its hazards with their mends, and what is open."""
+def lint_lines(linted: Linted, *, staged: bool = True) -> Iterator[Text]:
+    """The status of a kernel, its hazards with their mends, and what is open; with which barriers
+    lint has counted, if `staged`."""
     report = linted.report
-    where = f"{printable(linted.file)}: {report.kernel}, {stage_words(report)}"
+    where = f"{printable(linted.file)}: {report.kernel}"
+    if staged:
+        where = f"{where}, {stage_words(report)}"
     yield status_text(report.status).append(f": {where}", style="default")
     for hazard, identity in sorted(linted.open_hazards, key=lambda one: by_severity(one[0])):
         line = place_of(hazard.site)
@@ -136,7 +140,8 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
     for reason in report.unknown:
         yield Text(f"  not followed: {reason}")
     for assumption in report.assumptions:
-        yield Text(f"  the result assumes that {assumption}", style="dim")
+        told = f"  the result assumes that {assumption}{assumed_where(report, assumption)}"
+        yield Text(told, style="dim")
     if linted.silenced:
         known = counted(len(linted.silenced), "hazard")
         yield Text(f"  {known} in the baseline, not listed", style="dim")
@@ -195,10 +200,18 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
         yield Text(f"{name}: lint could not follow: {reason}")
 
 
+def common_stage(found: Sequence[Linted]) -> str:
+    """Which barriers and fences lint has counted in all kernels; empty where they differ."""
+    stages = {stage_words(one.report) for one in found}
+    return stages.pop() if len(stages) == 1 else ""
+
+
 def linted_line(found: Sequence[Linted]) -> Text:
     """How many kernels of many files have which status, and the hazards of each kind."""
     files = counted(len({one.file for one in found}), "file")
-    line = Text(f"{counted(len(found), 'kernel')} in {files}: ", "bold")
+    stage = common_stage(found)
+    how = f", {stage}" if stage else ""
+    line = Text(f"{counted(len(found), 'kernel')} in {files}{how}: ", "bold")
     statuses = Counter(one.report.status for one in found)
     line.append_text(tally(statuses, LintStatus, _counted_status))
     kinds = Counter(str(hazard.kind) for one in found for hazard in one.hazards)
@@ -308,7 +321,7 @@ def report_data(report: LintReport) -> Data:
         **picked(report, "status clean"),
         "barriers": "later" if report.barriers_follow else "present",
         "hazards": [*map(_told_data, report.hazards, report.identities())],
-        **picked(report, "unknown assumptions"),
+        **picked(report, "unknown assumptions assumed_at"),
     }
 
 

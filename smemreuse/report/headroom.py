@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.text import Text
 
+from smemreuse.ir.kernel import THREAD_EXTENT, Attr, walk_statements
 from smemreuse.ir.labels import brief
 from smemreuse.ir.source import place_words, source_of
 from smemreuse.report.data import Data, Subject, place_data
@@ -132,11 +133,7 @@ def _next_block_lines(found: NextBlock, both: ShippedHeadroom) -> Iterator[Text]
     bytes might be hoped to."""
     told, residents = both.changes, both.shipped.residents
     hoped = told or (residents is not None and SHARED_MEMORY in residents.limits)
-    if found.stopped_by:
-        if told:
-            stopped = _stopped(found.stopped_by)
-            yield Text(f"one more block: fewer bytes alone gain none ({stopped})")
-    elif found.why_not and hoped:
+    if found.why_not and hoped and not found.stopped_by:
         yield Text(f"one more block: {found.why_not}")
     alone = len(found.changes) == 1 and any(
         one.adds_block and one.buffers == found.changes[0].buffers for one in told
@@ -149,20 +146,18 @@ def _next_block_lines(found: NextBlock, both: ShippedHeadroom) -> Iterator[Text]
         yield Text(f"  {'and ' if number else ''}{change.condition}")
 
 
-def _stopped(limits: Sequence[str]) -> str:
-    """What else has no room for one more block."""
-    verb = "stop" if len(limits) > 1 or limits[0] in (REGISTERS, THREADS) else "stops"
-    return f"{' and '.join(map(_of_the_sm, limits))} {verb} it"
-
-
 def _of_the_sm(limit: str) -> str:
     return limit if limit in (REGISTERS, THREADS, SHARED_MEMORY) else f"the number of {limit}"
 
 
 def place(step: Step) -> str:
-    """A position's statement and line."""
-    line = place_words(step.stmt.line, source_of(step.stmt))
-    return f"{'the end of ' if step.is_end else ''}`{brief(step.stmt)}`{line}"
+    """A position's statement and line; of the end of a scope the lines from its head to its end."""
+    if not step.is_end:
+        return f"`{brief(step.stmt)}`{place_words(step.stmt.line, source_of(step.stmt))}"
+    last = max(one.line or 0 for one in walk_statements((step.stmt,)))
+    if isinstance(step.stmt, Attr) and step.stmt.key == THREAD_EXTENT:
+        return f"the end of the kernel{place_words(last, None)}"
+    return f"the end of `{brief(step.stmt)}`{f' (lines {step.stmt.line}-{last})' if last else ''}"
 
 
 def residents_words(found: Residents) -> str:
@@ -176,7 +171,7 @@ def residents_words(found: Residents) -> str:
 def _limit(found: Residents, limit: str) -> str:
     if limit == REGISTERS and found.registers is not None:
         most = found.most_registers
-        room = f"; {most} would do" if most else ""
+        room = f"; {most} would allow it" if most else ""
         return f"registers ({found.registers.words}{room})"
     if limit == THREADS:
         return f"threads ({found.threads:,} a block)"
@@ -188,7 +183,9 @@ def _limit(found: Residents, limit: str) -> str:
 
 def change_words(change: Change, found: Headroom) -> str:
     """One change and its effect: the arena and the blocks per SM after it."""
-    blocks = f", {change.blocks} blocks" if change.adds_block else ""
+    blocks = ""
+    if found.residents is not None:
+        blocks = f", {change.blocks} blocks" if change.adds_block else ", no block more"
     saved = found.arena_bytes - change.arena_bytes
     to = f"from {found.arena_bytes:,} to {change.arena_bytes:,} bytes"
     return f"{to}, {saved:,} fewer{blocks}, {change.condition}"

@@ -15,6 +15,24 @@ from smemreuse.results.verdict import LIMIT_OF_WORK
 PROVED = "the proof assumes nothing of the unmerged kernel: lint finds it clean"
 
 
+MOST_ASSUMED = 4
+"""Buffers with an assumption of their own that are named; more are counted."""
+
+
+def assumed_where(report: LintReport, assumption: str) -> str:
+    """Of which buffers something is assumed, and at which lines; empty where not of single ones."""
+    lines: dict[str, dict[str, None]] = {}
+    for one in report.assumed_at:
+        if one.assumption == assumption:
+            lines.setdefault(one.buffer, {}).setdefault(str(one.line or ""))
+    named = [
+        f"{buffer} (line{'s' * (len(at) > 1)} {', '.join(at)})" if any(at) else buffer
+        for buffer, at in lines.items()
+    ]
+    more = [f"{len(named) - MOST_ASSUMED} more"] * (len(named) > MOST_ASSUMED)
+    return f": {', '.join([*named[:MOST_ASSUMED], *more])}" if named else ""
+
+
 def grounds_lines(grounds: Preconditions | None, told: Sequence[str] = ()) -> Iterator[Text]:
     """A line that nothing is assumed, or one for each assumption that is not proved, but for those
     that the verdict has `told` already."""
@@ -34,7 +52,8 @@ def grounds_lines(grounds: Preconditions | None, told: Sequence[str] = ()) -> It
             yield Text(f"  the proof assumes the following, which lint {found} ({why}):")
             yield from (Text(f"    {sentence}") for sentence in sentences)
     for assumption in (one for one in grounds.report.assumptions if one not in told):
-        yield Text(f"  the proof assumes that {assumption}", style="dim")
+        where = assumed_where(grounds.report, assumption)
+        yield Text(f"  the proof assumes that {assumption}{where}", style="dim")
 
 
 _IS_WRONG: Mapping[HazardKind, str] = {

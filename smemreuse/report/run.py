@@ -153,7 +153,7 @@ def made(one: Named) -> Made:
 
 
 def blocks_of(took: KernelFootprint) -> tuple[str, str]:
-    """Blocks per SM, before and after; `1 of 6` where the registers that are expected stop some."""
+    """Blocks per SM, before and after; `1 (regs)` where registers are expected to stop more."""
     return (
         blocks_text(took.resident_before, took.blocks_before),
         blocks_text(took.resident_after, took.blocks_after),
@@ -161,7 +161,7 @@ def blocks_of(took: KernelFootprint) -> tuple[str, str]:
 
 
 def blocks_legend(found: Iterable[KernelFootprint]) -> Iterator[Text]:
-    """What `1 of 6` means, below a table that has such blocks."""
+    """What `1 (regs)` means, below a table that has such blocks."""
     for took in found:
         before = (took.resident_before, took.blocks_before)
         for resident, by_memory in (before, (took.resident_after, took.blocks_after)):

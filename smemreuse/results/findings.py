@@ -30,7 +30,7 @@ class FindingKind(Worded):
     LARGER = "larger-footprint", "A kernel takes more bytes than in the baseline"
     WORSE = "worse-verdict", "A verdict is worse than in the baseline"
     MISSING = "missing-kernel", "A kernel of the baseline is not there any more"
-    NOTHING = "nothing-to-audit", "A kernel has no merged layout to check"
+    NOTHING = "nothing-to-audit", "No shared memory is merged, so there is no layout to check"
     FEWER = "fewer-blocks", "An SM holds fewer blocks of a kernel than in the baseline"
     ASSUMED = "new-assumption", "A proof assumes what it did not in the baseline"
     NEW = "new-violation", "A plan breaks what it did not break in the baseline"

@@ -266,12 +266,23 @@ def _bare(site: Site | None) -> Site | None:
 
 
 @dataclass(frozen=True, slots=True)
+class AssumedAt:
+    """Something that the absence of hazards rests on; of accesses of one buffer at a line, where
+    `buffer` is not empty."""
+
+    assumption: str
+    buffer: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LintReport:
     """What was found in one kernel.
 
     `barriers_follow` says that the kernel was taken to be one into which a later pass inserts
     barriers and fences, so that none of those is missed. `unknown` says what could not be followed,
-    `assumptions` on what the absence of hazards rests.
+    `assumptions` on what the absence of hazards rests, `assumed_at` of which accesses, where not of
+    all.
     """
 
     kernel: str
@@ -279,6 +290,7 @@ class LintReport:
     hazards: tuple[Hazard, ...] = ()
     unknown: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
+    assumed_at: tuple[AssumedAt, ...] = ()
 
     @property
     def status(self) -> LintStatus:

@@ -40,11 +40,11 @@ class Registers:
     def words(self) -> str:
         """As in `162 a thread, estimated before ptxas`."""
         told = {
-            RegisterSource.PTXAS: "by ptxas",
-            RegisterSource.HAND_OVER: "after setmaxnreg",
-            RegisterSource.ESTIMATE: "estimated before ptxas",
+            RegisterSource.PTXAS: ", by ptxas",
+            RegisterSource.HAND_OVER: " at launch, by setmaxnreg",
+            RegisterSource.ESTIMATE: ", estimated before ptxas",
         }
-        return f"{self.count} a thread, {told[self.source]}"
+        return f"{self.count} a thread{told[self.source]}"
 
 
 @dataclass(frozen=True)

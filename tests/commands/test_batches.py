@@ -383,7 +383,7 @@ def test_lint_and_check_have_a_line_of_all_first(tmp_path: Path) -> None:
     first, second, *_ = nothing.stdout.splitlines()
     assert first == "Nothing checked: no shared memory is merged in 2 kernels of 2 files"
     assert second.startswith("next (compute a layout with smemreuse and check it, for the first of")
-    assert "exit code 1: nothing verified in 2 files: nothing is merged" in nothing.stderr
+    assert "exit code 1: nothing verified in 2 files: give --plan" in nothing.stderr
     assert nothing.exit_code == 1
     findings = run("check", merged, GOOD[1], "--only-findings").stdout
     assert findings.partition("next ")[0].count("\n") == 3

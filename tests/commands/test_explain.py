@@ -144,12 +144,12 @@ def test_the_answer_comes_first_and_fits_a_screen() -> None:
     stopped = "one more is stopped by shared memory (a block takes 33,536 bytes, 1,024 too many)"
     assert f"blocks per SM of sm_80: 4; {stopped}\n" in text
     change = (
-        "cheapest change by statements to rewrite: from 33,536 to 33,040 bytes, 496 fewer, "
-        "if Vs were not used any more once Ps begins at "
+        "cheapest change by statements to rewrite: from 33,536 to 33,040 bytes, 496 fewer, no "
+        "block more, if Vs were not used any more once Ps begins at "
     )
     assert change in text
     assert re.search(r"live at the same time: \d+ pairs \(--all lists them\)", text)
-    assert "live together from position" not in text
+    assert "live together from" not in text
 
 
 def test_ten_buffers_fit_a_screen(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_resident_blocks_count_what_ships_in_every_scope(tmp_path: Path) -> None
 def test_live_ranges_that_rules_widened_are_called_so() -> None:
     table = dump("while_table.sm_80")
     text = run("explain", table, "scratch", "table").stdout
-    assert "with live ranges that long, live together from position" in text
+    assert "with live ranges that long, live together from `" in text
     assert "widened" not in text
     data = run("explain", table, "scratch", "table", "--format", "json").stdout
     assert "so widened, live together" in data

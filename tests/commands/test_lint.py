@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from smemreuse.commands.output import ANNOTATIONS
 from smemreuse.report.hazards import MOST_OTHERS
 from smemreuse.results.hazards import HazardKind
 from tests.commands.running import assert_one_line_error, run, run_json
@@ -59,7 +60,7 @@ def test_what_is_not_followed_is_told_and_fails_if_strict(tmp_path: Path) -> Non
 def test_the_table_tells_where_what_and_the_mend() -> None:
     text = " ".join(run("lint", RACE).stdout.split())
     assert text.startswith("hazards: ")
-    assert "linted with the barriers that it has" in text
+    assert "linted with the barriers that the dump has" in text
     assert "line 23: race (certain): thread 0 writes byte 0 of As" in text
     assert "fix: let threads 0-127 meet at a barrier between line 22 and line 23." in text
 
@@ -118,6 +119,26 @@ def test_github_gets_one_line_for_each_hazard() -> None:
     lines = run("lint", RACE, POSSIBLE, MENDED, "--format", "github").stdout.splitlines()
     assert [line.split(" ")[0] for line in lines] == ["::error", "::warning"]
     assert ",line=23,title=race in kernel::thread 0 writes" in lines[0]
+
+
+def test_outside_of_github_it_is_said_what_annotations_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    assert ANNOTATIONS in run("lint", RACE, "--format", "github").stderr
+    assert ANNOTATIONS not in run("lint", MENDED, "--format", "github").stderr
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert ANNOTATIONS not in run("lint", RACE, "--format", "github").stderr
+
+
+def test_barriers_of_all_kernels_are_told_once() -> None:
+    """They are those that the dump has, or those to come; of several kinds each line says it."""
+    alike = run("lint", RACE, POSSIBLE).stdout
+    assert alike.startswith("2 kernels in 2 files, linted with the barriers that the dump has: ")
+    assert alike.count("linted with") == 1
+    mixed = run("lint", RACE, DUMPS / "gemm.sm_80.tir").stdout
+    assert mixed.startswith("2 kernels in 2 files: ")
+    assert mixed.count("linted with") == 2
 
 
 def test_a_baseline_silences_what_is_known(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_registers_are_told_in_one_line() -> None:
     found = headroom_of(kernel, "shared.dyn")
     assert found.next_block == NextBlock(0, stopped_by=("registers",))
     registers = "one more is stopped by registers ("
-    assert any(registers in line and " would do)" in line for line in lines(found))
+    assert any(registers in line and " would allow it)" in line for line in lines(found))
     assert not any(line.startswith("one more block") and "changes" in line for line in lines(found))
 
 

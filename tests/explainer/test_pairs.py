@@ -9,7 +9,7 @@ import pytest
 
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.explainer import pairs as pairs_module
-from smemreuse.explainer.pairs import Explainer, explained_pairs
+from smemreuse.explainer.pairs import Explainer, explained_pairs, where
 from smemreuse.explainer.plans import judged_plan
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import plan_kernel
@@ -75,14 +75,15 @@ def test_mbarriers_settle_what_static_rules_cannot() -> None:
 @pytest.mark.parametrize("name", ["gemm.sm_90a", "flash_attention.sm_90a"])
 def test_live_ranges_are_those_of_the_plan(name: str) -> None:
     """In kernels with mbarriers the static ranges are wider, and a plan does without them."""
-    live = plan_kernel(kernel(name), SCOPE).live
+    plan = plan_kernel(kernel(name), SCOPE)
     for found in Explainer(kernel(name), SCOPE).pairs():
-        by_name = {one.name: (span.begin, span.end) for one, span in live.items()}
+        by_name = {one.name: (span.begin, span.end) for one, span in plan.live.items()}
         spans = [by_name[one] for one in found.names]
         assert [*found.live] == spans
         for cause in found.causes:
             if cause.text.startswith("live together"):
-                assert f"from position {max(begin for begin, _ in spans)} on" in cause.text
+                entry = plan.entries[max(begin for begin, _ in spans)]
+                assert cause.text == f"live together from {where(entry.stmt)} on"
 
 
 IN_FLIGHT = """

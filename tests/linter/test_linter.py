@@ -552,6 +552,9 @@ def test_a_phase_waits_for_the_warp_whose_load_it_waits_for() -> None:
 def test_an_index_that_is_not_known_is_assumed_to_stay_inside() -> None:
     report = report_on(kernel_of(f"As[tx] = tx\n{SYNC}O[tx] = As[D[tx]]\n"))
     assert (report.status, report.assumptions) == (LintStatus.CLEAN, (INSIDE,))
+    (where,) = report.assumed_at
+    assert (where.assumption, where.buffer) == (INSIDE, "As")
+    assert where.line is not None
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def explanation(one: Buffer, two: Buffer, *causes: Cause, **more: Any) -> Explan
     return Explanation((one, two), (one.name, two.name), live, causes, **given)
 
 
-TOGETHER = Cause(None, "live together from position 2 on at `Bs[0] = 1` (line 13)")
+TOGETHER = Cause(None, "live together from `Bs[0] = 1` (line 13) on")
 PAIRS = (explanation(A, B, TOGETHER), explanation(A, C), explanation(B, C))
 OVERVIEW = Overview(PLANS, APART, TIMELINE, PAIRS)
 

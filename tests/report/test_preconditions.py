@@ -6,8 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from smemreuse.report.preconditions import PROVED, grounds_data, grounds_lines, refutation_words
-from smemreuse.results.hazards import HazardKind, LintReport
+from smemreuse.report.preconditions import (
+    PROVED,
+    assumed_where,
+    grounds_data,
+    grounds_lines,
+    refutation_words,
+)
+from smemreuse.results.hazards import AssumedAt, HazardKind, LintReport
 from smemreuse.results.preconditions import Assumption, Preconditions
 from tests.report.test_mending import AFTER, BEFORE, HAZARD
 
@@ -81,3 +87,14 @@ def test_a_warp_that_misses_a_phase_leaves_a_plan_proved() -> None:
     late = replace(BEFORE, hazards=(replace(HAZARD, kind=HazardKind.MISSED_PHASE),))
     assert Preconditions(late).proved
     assert lines(late) == [f"  {PROVED}"]
+
+
+def test_the_buffers_and_lines_of_an_assumption_are_named() -> None:
+    at = [AssumedAt("it is so", "As", 3), AssumedAt("it is so", "As", 5), AssumedAt("else", "Bs")]
+    report = LintReport("k", barriers_follow=True, assumed_at=(*at, AssumedAt("it is so", "Cs")))
+    assert assumed_where(report, "it is so") == ": As (lines 3, 5), Cs"
+    assert assumed_where(report, "else") == ": Bs"
+    assert assumed_where(report, "of all") == ""
+    many = tuple(AssumedAt("it is so", f"B{number}", number) for number in range(1, 7))
+    told = assumed_where(replace(report, assumed_at=many), "it is so")
+    assert told == ": B1 (line 1), B2 (line 2), B3 (line 3), B4 (line 4), 2 more"

@@ -134,8 +134,11 @@ def test_a_reason_is_told_to_its_end(width: int, many: int) -> None:
 
 def test_blocks_of_a_kernel_in_two_scopes_say_what_each_row_assumes() -> None:
     assert SCOPES not in [line.plain for line in compare_legend([FINE])]
-    both = compare_legend([FINE, replace(FINE, scope="shared")])
-    assert [line.plain for line in both].count(SCOPES) == 1
+    alike = compare_legend([FINE, replace(FINE, scope="shared")])
+    assert SCOPES not in [line.plain for line in alike]
+    other = {**FINE.policies, "dataflow": result("dataflow", 1024, blocks=2, resident=2)}
+    differ = compare_legend([FINE, replace(FINE, scope="shared", policies=other)])
+    assert [line.plain for line in differ].count(SCOPES) == 1
 
 
 def test_rules_that_reasons_name_are_told_once_where_they_stand() -> None:
@@ -220,11 +223,10 @@ def test_blocks_that_registers_stop_are_told_by_an_example() -> None:
         result("outer", 1024), result("dataflow", 1024, blocks=9, resident=4, registers=few)
     )
     legend = [line.plain for line in kernels_legend(out(80), [stopped])]
-    told = "blocks per SM: resident at once; in `4 of 9` shared memory, threads and barriers "
     assert (
-        f"{told}allow 9, but the registers of that kernel 4 (64 a thread, estimated before ptxas)."
-        in legend
-    )
+        "blocks per SM, `4 (regs)`: registers allow 4 (64 a thread, estimated before ptxas); "
+        "shared memory, threads and barriers would allow 9."
+    ) in legend
     assert not any("blocks per SM" in line.plain for line in kernels_legend(out(80), [FINE]))
 
 

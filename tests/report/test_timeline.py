@@ -48,8 +48,8 @@ def test_a_race_has_its_barrier_missing_between_the_two_accesses() -> None:
 def test_proxies_and_engines_are_named() -> None:
     timeline = shown("stored_without_fence")
     assert [one.text for one in timeline.events if one.column is not None] == [
-        "writes byte 128 of As, generic proxy",
-        "reads byte 128 of As, async proxy",
+        "writes bytes 0-511 of As, generic proxy",
+        "reads bytes 0-511 of As, async proxy",
     ]
     assert timeline.agents[1] == "TMA store of thread 0"
     assert timeline.events[1].text.startswith("a proxy fence is missing")
