@@ -192,11 +192,11 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
         yield only_line(layout, "new")
     if matched.may_hide_growth:
         yield Text(UNTOLD)
-    if any(one.causes for one in found):
+    if any(one.causes for one in found if not one.are_strangers):
         yield Text(LEGEND, style="dim")
     if any(one.blocks is not None for one in found if len(found) == 1 or _is_told(one)):
-        effects = (each for one in found for each in effects_of(one))
-        have_blocks = any(one.blocks is not None and one.bytes for one in effects)
+        effects = (each for one in found if not one.are_strangers for each in effects_of(one))
+        have_blocks = any(one.blocks and one.bytes for one in effects)
         yield Text(BLOCKS if have_blocks else BLOCKS_ONLY, style="dim")
 
 

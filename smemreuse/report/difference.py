@@ -18,16 +18,15 @@ ORDER = ", ".join(kind.value for kind in CauseKind)
 
 LEGEND = "bytes on the rows add up to the difference"
 BLOCKS = (
-    "blocks on a row: resident blocks that the new kernel has more (+) or fewer (-) than it would "
-    "have without the bytes of that row alone. Rows of blocks do not add up. Blocks are by shared "
-    "memory, threads and barriers, without registers"
+    "alone: resident blocks that the bytes of that row by themselves add (+) or take (-). Blocks "
+    "are by shared memory, threads and barriers, without registers"
 )
-"""What the blocks of `heading` and of causes are; said where a cause has any."""
+"""What the blocks of `heading` and of causes are; said where a cause changes any."""
 BLOCKS_ONLY = "blocks per SM: by shared memory, threads and barriers, without registers"
 
 STRANGERS = (
-    "these may be two different kernels, as they have no buffer name in common; then the rows "
-    "below mean nothing"
+    "these seem to be two different kernels, as they have no buffer name in common: causes would "
+    "mean nothing, and are not listed (--format json has them)"
 )
 
 UNTOLD = (
@@ -130,13 +129,14 @@ def difference_lines(found: Difference, title: str | None = None) -> Iterator[Te
     `title` is by default its name and scope.
     """
     yield Text(heading(found, title), style="bold" if found.bytes else "")
-    if found.old.sizes and found.new.sizes and not {*found.old.sizes} & {*found.new.sizes}:
+    if found.are_strangers:
         yield Text(f"  {STRANGERS}", style="yellow")
+        return
     effects = effects_of(found)
     telling = [one for one in effects if one.bytes]
     width = max((len(f"{one.bytes:+,}") for one in telling), default=0)
     for one in telling:
-        blocks = f", {_signed_blocks(one.blocks)}" if one.blocks is not None else ""
+        blocks = f" (alone {_signed_blocks(one.blocks)})" if one.blocks else ""
         yield Text(f"  {one.bytes:>+{width},} bytes{blocks}: {one.cause.text}")
     silent = [one for one in effects if not one.bytes]
     for one in silent[:3]:
@@ -150,8 +150,7 @@ def difference_lines(found: Difference, title: str | None = None) -> Iterator[Te
 
 
 def _signed_blocks(number: int) -> str:
-    """`-2 blocks`; a cause may also change none of them."""
-    return f"{number:+d} block{'' if abs(number) == 1 else 's'}" if number else "same blocks"
+    return f"{number:+d} block{'' if abs(number) == 1 else 's'}"
 
 
 def heading(found: Difference, title: str | None = None) -> str:
@@ -166,7 +165,8 @@ def heading(found: Difference, title: str | None = None) -> str:
     if found.may_be_growth:
         more = "which may be more"
     before, after = old.symbolic or f"{old.arena:,}", new.symbolic or f"{new.arena:,}"
-    sizes = f"{title}{renamed}: {before} to {after} bytes, {more}"
+    took = f"{after} bytes, {more}" if before == after else f"{before} -> {after} bytes, {more}"
+    sizes = f"{title}{renamed}: {took}"
     blocks = found.blocks
     if blocks is None or old.residents is None or new.residents is None:
         return sizes
@@ -178,7 +178,7 @@ def heading(found: Difference, title: str | None = None) -> str:
         return f"{sizes}; {blocks[0]} block{'s' if blocks[0] != 1 else ''} per SM of {on} as before"
     lost = blocks[1] < blocks[0] and new.residents.limits
     limits = f", limited by {' and '.join(new.residents.limits)}" if lost else ""
-    return f"{sizes}; {blocks[0]} to {blocks[1]} blocks per SM of {on}{limits}"
+    return f"{sizes}; {blocks[0]} -> {blocks[1]} blocks per SM of {on}{limits}"
 
 
 def only_line(layout: NamedLayout, side: str) -> Text:

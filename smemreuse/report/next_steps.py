@@ -259,16 +259,18 @@ def after_diff(
 ) -> NextStep:
     """`found` are the kernels, those first of which most ships worse; `untold` tells that kernels
     have no partner, `sides` are the two dumps, None for results."""
-    grown = next((one for one in found if one.is_growth), None)
+    grown = next((one for one in found if one.is_growth and not one.are_strangers), None)
     if grown is not None:
         asked = _pair_to_explain(grown)
         takes = f"what makes it {grown.new.arena:,} bytes"
         why = f"what keeps {' and '.join(asked)} apart" if asked else takes
         return command(why, "explain", path(grown.new.file), *asked)
-    if untold and sides is not None:
+    strangers = any(one.are_strangers for one in found)
+    if (untold or strangers) and sides is not None:
         return command("what each side has", "compare", *map(path, sides))
-    if untold:
-        return nothing("the two sides have no kernel in common")
+    if untold or strangers:
+        which = "kernel" if untold else "buffer name"
+        return nothing(f"the two sides have no {which} in common")
     return nothing("no kernel takes more bytes or lost a block")
 
 

@@ -99,6 +99,11 @@ class Difference:
         return None if before is None or after is None else (before.blocks, after.blocks)
 
     @property
+    def are_strangers(self) -> bool:
+        """Whether the two have no buffer name in common, so that they may be different kernels."""
+        return bool(self.old.sizes and self.new.sizes) and not {*self.old.sizes} & {*self.new.sizes}
+
+    @property
     def may_be_growth(self) -> bool:
         """Whether it may take more bytes, for a size that is not known."""
         return may_exceed(self.new.symbolic, self.old.symbolic)

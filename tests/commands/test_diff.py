@@ -42,10 +42,10 @@ def causes(*args: str | Path) -> list[dict[str, Any]]:
 def test_growth_is_a_finding(grown: Path) -> None:
     found = run("diff", *SMALLEST, BATCHED, grown)
     assert found.exit_code == 1
-    assert "32,768 to 49,152 bytes, 16,384 more" in found.stdout
-    assert "4 to 3 blocks per SM of sm_80, limited by shared memory" in found.stdout
+    assert "32,768 -> 49,152 bytes, 16,384 more" in found.stdout
+    assert "4 -> 3 blocks per SM of sm_80, limited by shared memory" in found.stdout
     assert "16,384 more (+50.0 % of the old)" in found.stdout
-    assert "  +16,384 bytes, -1 block: Bs grew: 16,384 to 32,768 bytes\n" in found.stdout
+    assert "  +16,384 bytes (alone -1 block): Bs grew: 16,384 to 32,768 bytes\n" in found.stdout
     why = "next (what makes it 49,152 bytes): smemreuse explain"
     assert found.stdout.splitlines()[-1].startswith(why)
     assert run("diff", *SMALLEST, "--allow-growth", BATCHED, grown).exit_code == 0
@@ -58,7 +58,7 @@ def test_nothing_to_tell() -> None:
     assert found.stdout == (
         "1 kernel compared, matched by name: 0 took more bytes, 0 fewer; 0 have fewer resident "
         "blocks\n"
-        "batched_gemm_kernel (shared.dyn): 32,768 to 32,768 bytes, as many as before; 4 blocks per "
+        "batched_gemm_kernel (shared.dyn): 32,768 bytes, as many as before; 4 blocks per "
         "SM of sm_80 as before\n"
         "blocks per SM: by shared memory, threads and barriers, without registers\n"
         "next: nothing to do: no kernel takes more bytes or lost a block\n"
@@ -72,8 +72,8 @@ def test_results_tell_the_same(grown: Path, tmp_path: Path, verb: str) -> None:
     assert causes(old, new) == causes(BATCHED, grown)
     assert causes(old, grown) == causes(BATCHED, new)
     told = run("diff", *SMALLEST, old, new).stdout
-    assert ("4 to 3 blocks per SM of sm_80" in told) == (verb == "compare")
-    assert ("-1 block: Bs grew" in told) == (verb == "compare")
+    assert ("4 -> 3 blocks per SM of sm_80" in told) == (verb == "compare")
+    assert ("(alone -1 block): Bs grew" in told) == (verb == "compare")
 
 
 def test_a_live_range_has_its_statements_and_lines() -> None:
@@ -215,7 +215,7 @@ def test_folders_go_by_the_names_of_their_files(grown: Path, tmp_path: Path) -> 
     assert found.exit_code == 1
     assert found.stdout.startswith("2 kernels compared, matched by name: 1 took more bytes, 0 ")
     assert found.stdout.count("Bs grew: 16,384 to 32,768 bytes") == 1
-    assert "\nb.tir: batched_gemm_kernel (shared.dyn): 32,768 to 49,152 bytes" in found.stdout
+    assert "\nb.tir: batched_gemm_kernel (shared.dyn): 32,768 -> 49,152 bytes" in found.stdout
     (new / "c.tir").write_text("no dump(")
     broken = run("diff", *SMALLEST, old, new)
     assert broken.exit_code == 2

@@ -52,7 +52,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "diff-alike": (("diff", HALO, HALO), "nothing to do"),
     "diff-untold": (("diff", BATCHED, DUMPS / "two_kernels.sm_80.tir"), "what each side has"),
     "apply": (("apply", *SMALLEST, BATCHED, "-o", "a.tir"), "check what was written"),
-    "fit": (("fit", BATCHED, "--limit", "20000"), "which buffers are live at the peak"),
+    "fit": (("fit", BATCHED, "--limit", "2000"), "which buffers are live at the peak"),
     "fit-all": (("fit", BATCHED, "--limit", "200000"), "nothing to do"),
     "advise": (("advise", "--gemm", "64", "64", "64", "--top", "3"), "a page with the roofline"),
     "pack": (("pack", RANGES, "-o", "a.csv"), "nothing to do"),

@@ -21,11 +21,13 @@ from smemreuse.report.next_step import (
 from smemreuse.report.next_steps import (
     Ran,
     after_advise,
+    after_diff,
     after_explain,
     after_reproduce,
     after_run,
     after_shown,
 )
+from smemreuse.results.difference import Difference, NamedLayout
 from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy, Site
 
 LONG = "/folder/" + "deep/" * 30 + "kernel.tir"
@@ -169,3 +171,15 @@ def test_after_advice() -> None:
 
 def test_the_last_word_has_the_whole_width() -> None:
     assert [*command_lines(["check", "x" * 40], 40)] == ["check \\", "x" * 40]
+
+
+def test_of_two_kernels_that_seem_to_be_different_both_sides_are_shown() -> None:
+    def layout(name: str, arena: int) -> NamedLayout:
+        return NamedLayout(f"{name}.tir", name, "shared.dyn", {name: arena}, {}, {}, arena, {})
+
+    strangers = Difference(layout("a", 1024), layout("b", 2048), ())
+    step = after_diff([strangers], False, ("a.tir", "b.tir"))
+    assert (step.why, step.words[1:]) == ("what each side has", ("compare", "a.tir", "b.tir"))
+    assert after_diff([strangers], False, None).why == (
+        "the two sides have no buffer name in common"
+    )
