@@ -43,7 +43,7 @@ class Size(click.IntRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, str) and value.startswith("--") and isinstance(param, click.Option):
-            self.fail(f"it takes {param.nargs} numbers, {param.metavar}; {value!r} is none")
+            self.fail(f"it takes {param.nargs} numbers, {param.metavar}; {value!r} is not one")
         size: int = super().convert(value, param, ctx)
         return size
 

@@ -16,7 +16,7 @@ from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import sequence_of
 from smemreuse.report.data import analyze_entry
 from smemreuse.report.next_steps import after_analyze
-from smemreuse.report.tables import analyze_legend, analyze_table, console
+from smemreuse.report.tables import analyze_legend, analyze_table, console, no_buffers
 from smemreuse.report.terminal import drawn_lifetimes
 
 
@@ -38,6 +38,9 @@ def analyze(file: str, policy: str, output_format: str) -> None:
         out = console()
         for subject, _, sequence, ranges in rows:
             yield analyze_table(out, subject, policy, sequence, ranges)
+            if not subject.has_buffers:
+                yield no_buffers(subject.file, subject.kernel.name)
+                continue
             yield from analyze_legend(out)
             if ranges:
                 timeline = timeline_of(subject.kernel, subject.scope)

@@ -111,7 +111,8 @@ ANNOTATIONS = (
     "smemreuse: GitHub Actions shows each line that begins with `::` beside the line of its file; "
     "`--format table` is for people"
 )
-"""What is said of annotations where nobody turns them into any."""
+NO_ANNOTATION = "smemreuse: there is nothing to annotate"
+"""What is said of annotations where nobody turns them into any, and where there are none."""
 
 
 def _emit_findings(
@@ -120,8 +121,8 @@ def _emit_findings(
     """Findings as SARIF or as GitHub's workflow commands; `rules` has a sentence for each kind."""
     if output_format == "github":
         lines = list(github_lines(found))
-        if lines and not os.environ.get("GITHUB_ACTIONS"):
-            click.echo(ANNOTATIONS, err=True)
+        if not os.environ.get("GITHUB_ACTIONS"):
+            click.echo(ANNOTATIONS if lines else NO_ANNOTATION, err=True)
     else:
         log = sarif(found, rules, f"smemreuse {verb}", __version__)
         lines = [json.dumps(log, indent=2)]

@@ -17,7 +17,7 @@ COMPLETED = "mbarrier completed by TMA after its initialization"
 USED = "mbarrier used after its initialization"
 UNINITIALIZED = "mbarrier"
 LACKS_ARRIVALS, LACKS_BYTES = "mbarrier that lacks arrivals", "mbarrier that lacks bytes"
-PARITY = "parity that is none"
+PARITY = "parity other than 0 and 1"
 TOGETHER = "operation of a whole group"
 STORED = " that is stored"
 

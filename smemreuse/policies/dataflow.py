@@ -12,7 +12,7 @@ buffers conflict beyond them. Each is named for the rule that it carries out.
   one after the other, if one waits for an mbarrier and no barrier stands between them.
 - F5 An asynchronous access keeps its buffer live until the last wait that retires it, throughout
   every loop that carries it, and to the end if nothing surely retires it.
-- F6 Buffers that part of a warp uses alone conflict: no barrier can stand between their uses.
+- F6 Buffers that part of a warp uses alone conflict: no barrier is possible between their uses.
 """
 
 from __future__ import annotations

@@ -19,27 +19,28 @@ class LayoutSize:
 
 
 def gain_words(ours: LayoutSize, others: Sequence[LayoutSize]) -> str:
-    """How many bytes and blocks a layout has less or more than each of the others; those that are
-    alike are told together."""
+    """How many bytes and blocks a layout gains over each of the others; those that are alike are
+    told together."""
     names: dict[tuple[int, int | None], list[str]] = {}
     for other in others:
         names.setdefault((other.bytes, other.blocks), []).append(other.name)
     told = (
-        f"{_bytes(ours.bytes, size)} {' and '.join(those)} ({size:,}){_blocks(ours, blocks)}"
+        f"over {' and '.join(those)}: {_gained(ours, size, blocks)}"
         for (size, blocks), those in names.items()
     )
-    return "; ".join(told)
+    return f"gain {'; '.join(told)}"
 
 
-def _bytes(ours: int, other: int) -> str:
-    if ours == other:
-        return "as many bytes as"
-    return f"{abs(other - ours):,} bytes {'fewer' if ours < other else 'more'} than"
-
-
-def _blocks(ours: LayoutSize, other: int | None) -> str:
-    if ours.blocks is None or other is None:
-        return ""
-    blocks = counted(ours.blocks, "block")
-    change = f"{abs(ours.blocks - other)} {'more' if ours.blocks > other else 'fewer'}"
-    return f", {blocks} per SM, {'as many' if ours.blocks == other else change}"
+def _gained(ours: LayoutSize, size: int, blocks: int | None) -> str:
+    saved = size - ours.bytes
+    parts = []
+    if saved:
+        more = f"none, {-saved:,} bytes more than its {size:,}"
+        parts.append(f"{saved:,} of {size:,} bytes" if saved > 0 else more)
+    if ours.blocks is not None and blocks is not None and ours.blocks != blocks:
+        change = counted(abs(ours.blocks - blocks), "block")
+        fewer = "" if ours.blocks > blocks else " fewer"
+        parts.append(f"{change}{fewer} per SM ({blocks} -> {ours.blocks})")
+    elif saved and blocks is not None:
+        parts.append("no block")
+    return ", ".join(parts) or "nothing"

@@ -38,7 +38,7 @@ _WHY_APART: Mapping[Rule, str] = {
     Rule.WHILE_LOOP: "a loop may be left early",
     Rule.DIVERGENT_ARMS: "other threads may use them at the same time",
     Rule.IN_FLIGHT: "an asynchronous access may be in flight",
-    Rule.BARRIER: "no barrier can stand between them",
+    Rule.BARRIER: "no barrier is possible between them",
     Rule.ALIGNMENT: "the alignment does not fit",
     Rule.STORAGE_SCOPE: "they are of different scopes",
     Rule.SYMBOLIC_SIZE: "a size is known only at launch",
@@ -118,8 +118,8 @@ class Explanation:
     def _leaves_no_doubt(self) -> bool:
         """Whether a cause is certain by itself, where most rules only say what may be.
 
-        No barrier can stand there, which the checker takes for granted; or both are in use at once.
-        Arms that run concurrently are in no order, so in them the order of the text says nothing.
+        No barrier is possible there, which the checker takes for granted; or both are in use at
+        once. Arms that run concurrently are in no order: there the order of the text says nothing.
         """
         rules = {cause.rule for cause in self.causes}
         at_once = bool(self.causes) and self.causes[0].rule is None

@@ -20,7 +20,7 @@ class Rule(IntEnum):
     WHILE_LOOP = 3, "`while` is a loop, and may be left early", "left early"
     DIVERGENT_ARMS = 4, "Arms on thread indices run concurrently", "concurrent arms"
     IN_FLIGHT = 5, "Asynchronous accesses last until waited for", "in flight"
-    BARRIER = 6, "Reuse needs a barrier", "no barrier can stand"
+    BARRIER = 6, "Reuse needs a barrier", "no barrier is possible"
     ALIGNMENT = 7, "Alignment", "misplaced"
     STORAGE_SCOPE = 8, "Scopes do not mix", "scopes mixed"
     SYMBOLIC_SIZE = 9, "A symbolic size shares with nothing", "size not known"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.commands.output import ANNOTATIONS
+from smemreuse.commands.output import ANNOTATIONS, NO_ANNOTATION
 from smemreuse.report.hazards import MOST_OTHERS
 from smemreuse.results.hazards import HazardKind
 from tests.commands.running import assert_one_line_error, run, run_json
@@ -126,7 +126,7 @@ def test_outside_of_github_it_is_said_what_annotations_are(
 ) -> None:
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     assert ANNOTATIONS in run("lint", RACE, "--format", "github").stderr
-    assert ANNOTATIONS not in run("lint", MENDED, "--format", "github").stderr
+    assert run("lint", MENDED, "--format", "github").stderr == f"{NO_ANNOTATION}\n"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert ANNOTATIONS not in run("lint", RACE, "--format", "github").stderr
 

@@ -75,7 +75,7 @@ FREE_MODES = (
     Mode("shuffled", free=True, seed=1),
     Mode("shuffled", late=-5, free=True, seed=2),
 )
-"""No barrier can stand between the statements of an arm that part of a warp takes."""
+"""No barrier is possible between the statements of an arm that part of a warp takes."""
 
 
 def as_it_stands(count: int, seed: int = 0, *, fences: bool = True) -> Iterator[Mode]:
