@@ -13,7 +13,7 @@ from smemreuse.checker import work_of
 from smemreuse.explainer.plans import judged_plan
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, unique_names
-from smemreuse.ir.labels import brief
+from smemreuse.ir.labels import brief, end_of_scope
 from smemreuse.ir.source import place_words, source_of
 from smemreuse.pipeline.judging import judge_offsets
 from smemreuse.pipeline.planning import plan_kernel
@@ -124,7 +124,9 @@ class Explainer:
         live, entries = self._plan.live.get(buffer), self._plan.entries
         if live is None:
             return ""
-        return f"from {where(entries[live.begin].stmt)} to {where(entries[live.end - 1].stmt)}"
+        last = entries[live.end - 1]
+        end = end_of_scope(last.stmt) if last.scope_pair_offset < 0 else where(last.stmt)
+        return f"from {where(entries[live.begin].stmt)} to {end}"
 
     def _sharing_verdict(self, pair: BufferPair, most: int | None) -> Verdict:
         """The checker's verdict on a plan, or on the smallest, if that is sound and the two share

@@ -32,6 +32,7 @@ from smemreuse.ir.kernel import (
     Store,
     While,
     expressions_of,
+    walk_statements,
 )
 
 MAX_LABEL = 160
@@ -151,6 +152,14 @@ def brief(stmt: Stmt, width: int = BRIEF) -> str:
     else:
         text = _text(stmt)
     return shortened(text, width, _shared_buffers(stmt))
+
+
+def end_of_scope(stmt: Stmt) -> str:
+    """The end of a statement with a body, for people: with the lines from its head to its end."""
+    last = max(one.line or 0 for one in walk_statements((stmt,)))
+    if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT:
+        return f"the end of the kernel{f' (line {last})' if last else ''}"
+    return f"the end of `{brief(stmt)}`{f' (lines {stmt.line}-{last})' if last else ''}"
 
 
 def _elided(expr: Expr, room: int) -> str:

@@ -27,9 +27,7 @@ from smemreuse.results.rules import Rule
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
 
-IN_STEP = (
-    "; the threads are lanes of one warp, which mostly run in step, but CUDA does not promise it"
-)
+IN_STEP = "; lanes of one warp alone race, which mostly run in step, but CUDA does not promise it"
 """Code that relies on that may mean to, as reductions written for one warp do."""
 
 

@@ -54,9 +54,7 @@ def explain_lines(
     share = f"are {words}" if found.sharing is Sharing.NOT_PROVED else words
     yield Text(f"{subject.kernel.name} ({subject.scope}): {one} and {two} {share} bytes")
     for name, live, ends in zip(found.names, found.live, found.lifetimes, strict=True):
-        between = f", {ends}" if ends else ""
-        lived = f"live in [{live[0]}, {live[1]}){between}" if live else "unused"
-        yield Text(f"  {name} is {lived}")
+        yield Text(f"  {name} is {f'live {ends}'.strip() if live else 'unused'}")
     for reason in found.reasons:
         yield Text(f"  {reason.replace(_WIDENED, 'with live ranges that long, ')}")
     if found.settled:

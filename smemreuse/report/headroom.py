@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from smemreuse.ir.kernel import THREAD_EXTENT, Attr, walk_statements
-from smemreuse.ir.labels import brief
+from smemreuse.ir.labels import brief, end_of_scope
 from smemreuse.ir.source import place_words, source_of
 from smemreuse.report.data import Data, Subject, place_data
 from smemreuse.report.residents import residents_data
@@ -152,12 +151,9 @@ def _of_the_sm(limit: str) -> str:
 
 def place(step: Step) -> str:
     """A position's statement and line; of the end of a scope the lines from its head to its end."""
-    if not step.is_end:
-        return f"`{brief(step.stmt)}`{place_words(step.stmt.line, source_of(step.stmt))}"
-    last = max(one.line or 0 for one in walk_statements((step.stmt,)))
-    if isinstance(step.stmt, Attr) and step.stmt.key == THREAD_EXTENT:
-        return f"the end of the kernel{place_words(last, None)}"
-    return f"the end of `{brief(step.stmt)}`{f' (lines {step.stmt.line}-{last})' if last else ''}"
+    if step.is_end:
+        return end_of_scope(step.stmt)
+    return f"`{brief(step.stmt)}`{place_words(step.stmt.line, source_of(step.stmt))}"
 
 
 def residents_words(found: Residents) -> str:

@@ -28,6 +28,11 @@ _LACKS = {
     Remedy.WRITE: "a write",
 }
 
+_LACKING = {
+    HazardKind.MISSED_PHASE: "nothing makes the right column wait for the left one",
+}
+"""What is missing where no single operation is."""
+
 _OUTCOMES = {
     HazardKind.RACE: "nothing orders the two: the access on the right may come first",
     HazardKind.MISSING_WAIT: "the left column may still be under way when the right one comes",
@@ -79,9 +84,8 @@ def timeline_of(hazard: Hazard) -> WitnessTimeline:
     """The witness of a hazard: who does what, and what does not come between."""
     lacks = _LACKS.get(hazard.mend.remedy)
     mend = hazard.mend.sentence.rstrip(".")
-    missing = TimelineEvent(
-        EventKind.MISSING, f"{lacks} is missing: {mend}" if lacks else f"fix: {mend}"
-    )
+    lacking = f"{lacks} is missing" if lacks else _LACKING.get(hazard.kind, "fix")
+    missing = TimelineEvent(EventKind.MISSING, f"{lacking}: {mend}")
     outcome = TimelineEvent(EventKind.OUTCOME, _OUTCOMES[hazard.kind])
     agents = hazard.agents or ("some threads",)
     if hazard.other is not None and len(agents) == 2:

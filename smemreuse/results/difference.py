@@ -100,8 +100,11 @@ class Difference:
 
     @property
     def are_strangers(self) -> bool:
-        """Whether the two have no buffer name in common, so that they may be different kernels."""
-        return bool(self.old.sizes and self.new.sizes) and not {*self.old.sizes} & {*self.new.sizes}
+        """Whether the two may be different kernels, as no buffer name is common to both; of one
+        without buffers, as its name is another one."""
+        old, new = self.old, self.new
+        are_named = old.kernel == new.kernel and not (old.sizes and new.sizes)
+        return bool(old.sizes or new.sizes) and not are_named and not {*old.sizes} & {*new.sizes}
 
     @property
     def may_be_growth(self) -> bool:

@@ -100,5 +100,9 @@ def test_kernels_without_a_buffer_in_common_are_doubted() -> None:
     apart = replace(GREW, old=replace(OLD, sizes={"A": KB}), new=replace(NEW, sizes={"B": KB}))
     doubt = f"  {STRANGERS}"
     assert [line.plain for line in difference_lines(apart)][1:] == [doubt]
+    first = replace(GREW, new=replace(NEW, sizes={"B": KB}))
+    assert doubt not in [line.plain for line in difference_lines(first)]
+    renamed = replace(first, old=replace(OLD, kernel="other"))
+    assert doubt in [line.plain for line in difference_lines(renamed)]
     same = replace(GREW, old=replace(OLD, sizes={"A": KB}), new=replace(NEW, sizes={"A": KB}))
     assert doubt not in [line.plain for line in difference_lines(same)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from smemreuse.report.explanations import (
     explain_entry,
@@ -52,11 +53,12 @@ def test_one_pair_as_data() -> None:
 
 
 def test_everything_about_a_pair() -> None:
-    settled = explanation(A, C, settled=("rule 4: in arms",))
+    ends = ("from `As[0] = 1` to the end of the kernel", "from `Cs[0] = 1` to `O[0] = Cs[0]`")
+    settled = replace(explanation(A, C, settled=("rule 4: in arms",)), lifetimes=ends)
     assert [line.plain for line in explain_lines(SUBJECT, settled)] == [
         "gemm_kernel (shared.dyn): As and Cs may share bytes",
-        "  As is live in [1, 5)",
-        "  Cs is live in [6, 8)",
+        f"  As is live {ends[0]}",
+        f"  Cs is live {ends[1]}",
         "  without the checker, which follows every byte, these would keep them apart:",
         "    rule 4: in arms",
         "  checker, with As and Cs at the same offset: sound",
