@@ -125,6 +125,7 @@ def check(
             bare_findings(rows, gate.bare),
         ),
         PLAN_RULES,
+        summary=audits_line(rows).plain if rows else "",
     )
     step = after_check(
         gate.failed(rows),

@@ -63,11 +63,11 @@ def fit(batch: Batch, limit: int | None, arch: Architecture | None) -> None:
 
 def fits_of(source: Source, *, limit: int) -> tuple[Sequence[Fit], Sequence[str]]:
     """What it takes of the kernels of an input, each by the scope in which most of it lies; what
-    others take counts, and is not changed."""
+    others take counts, and is not changed. One without shared buffers takes none."""
     largest: dict[int, Subject] = {}
     for one in subjects_of(source):
-        known = largest.get(id(one.kernel))
-        if one.has_buffers and (known is None or _bytes(one) > _bytes(known)):
+        known = largest.setdefault(id(one.kernel), one)
+        if (one.has_buffers, _bytes(one)) > (known.has_buffers, _bytes(known)):
             largest[id(one.kernel)] = one
     return [fit_of(one, limit) for one in largest.values()], ()
 
@@ -79,6 +79,8 @@ def _bytes(subject: Subject) -> int:
 
 def fit_of(subject: Subject, limit: int) -> Fit:
     """What it takes of one kernel."""
+    if not subject.has_buffers:
+        return _without_buffers(subject, limit)
     found = within_limit(subject.kernel, subject.scope, limit)
     return Fit(
         subject.file,
@@ -96,6 +98,11 @@ def fit_of(subject: Subject, limit: int) -> Fit:
         compiler_of(subject.kernel),
         None if found.smaller is None else _tiles(found.smaller),
     )
+
+
+def _without_buffers(subject: Subject, limit: int) -> Fit:
+    place = (subject.file, subject.kernel.name, subject.scope, limit)
+    return Fit(*place, 0, (), (), "", "", default_bytes=0, compiler=compiler_of(subject.kernel))
 
 
 def _tiles(found: SmallerTiles) -> FitTiles:

@@ -30,17 +30,20 @@ from smemreuse.compilers.text.reader import Dump, parse_dump, read_dump
 from smemreuse.errors import InputError
 from smemreuse.linter import lint as lint_kernel
 from smemreuse.report.data import Data
+from smemreuse.report.hazard_counts import (
+    assuming_lines,
+    common_stage,
+    known_line,
+    linted_line,
+)
 from smemreuse.report.hazard_groups import grouped_lines
 from smemreuse.report.hazards import (
     RULES,
     Linted,
-    common_stage,
     failures,
     hazard_findings,
-    known_line,
     lint_entry,
     lint_lines,
-    linted_line,
     passing_line,
     reasons_beside,
     shown_lines,
@@ -152,6 +155,7 @@ def lint(
             },
             (hazard for linted in found for hazard in hazard_findings(linted, gate)),
             RULES,
+            summary=linted_line(found).plain if found else "",
         )
     step = after_lint(found, gate, output)
     batch.end(reasons, step, aside=output == "-")
@@ -244,6 +248,8 @@ def _tables(
         named = (identity.short for linted in shown for _, identity in linted.open_hazards)
         if numbering := numbering_words(named):
             yield Text(numbering, style="dim")
+    if batch.only_findings:
+        yield from assuming_lines(found)
     if (passing := passing_line(found, gate)) is not None:
         yield passing
     if batch.single:

@@ -46,18 +46,20 @@ def emit_answer(
     content: Mapping[str, object],
     findings: Iterable[Finding] = (),
     rules: Mapping[str, str] | None = None,
+    summary: str = "",
 ) -> None:
     """The answer of a verb on standard output, for people, as JSON, or its findings alone.
 
     Of iterators only the one that is asked for is run through. `content` is the verb's machine
-    contract, `rules` has a sentence for each kind of finding.
+    contract, `rules` has a sentence for each kind of finding. `summary` is said on standard error
+    where there is nothing to annotate.
     """
     if output_format == "json":
         emit(json_text(verb, **content))
     elif output_format == "table":
         emit_tables(tables)
     else:
-        _emit_findings(verb, [*findings], rules or {}, output_format)
+        _emit_findings(verb, [*findings], rules or {}, output_format, summary)
 
 
 def say_folded(lines: Iterable[str]) -> None:
@@ -116,13 +118,20 @@ NO_ANNOTATION = "smemreuse: there is nothing to annotate"
 
 
 def _emit_findings(
-    verb: str, found: Sequence[Finding], rules: Mapping[str, str], output_format: str
+    verb: str,
+    found: Sequence[Finding],
+    rules: Mapping[str, str],
+    output_format: str,
+    summary: str,
 ) -> None:
     """Findings as SARIF or as GitHub's workflow commands; `rules` has a sentence for each kind."""
     if output_format == "github":
         lines = list(github_lines(found))
         if not os.environ.get("GITHUB_ACTIONS"):
-            click.echo(ANNOTATIONS if lines else NO_ANNOTATION, err=True)
+            if lines:
+                click.echo(ANNOTATIONS, err=True)
+            elif summary:
+                click.echo(f"{NO_ANNOTATION}; {summary}", err=True)
     else:
         log = sarif(found, rules, f"smemreuse {verb}", __version__)
         lines = [json.dumps(log, indent=2)]

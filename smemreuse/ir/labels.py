@@ -154,9 +154,14 @@ def brief(stmt: Stmt, width: int = BRIEF) -> str:
     return shortened(text, width, _shared_buffers(stmt))
 
 
+def last_line(stmt: Stmt) -> int:
+    """The last line of a statement and its body; 0 where none is known."""
+    return max(one.line or 0 for one in walk_statements((stmt,)))
+
+
 def end_of_scope(stmt: Stmt) -> str:
     """The end of a statement with a body, for people: with the lines from its head to its end."""
-    last = max(one.line or 0 for one in walk_statements((stmt,)))
+    last = last_line(stmt)
     if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT:
         return f"the end of the kernel{f' (line {last})' if last else ''}"
     return f"the end of `{brief(stmt)}`{f' (lines {stmt.line}-{last})' if last else ''}"

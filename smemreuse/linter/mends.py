@@ -31,6 +31,10 @@ def _at(site: Site) -> str:
     return (f"line {site.line}" if site.line else f"`{statement}`") + source
 
 
+def _in_parentheses(site: Site) -> str:
+    return place_words(site.line, site.source) if site.line else f" ({_at(site)})"
+
+
 def _span(ids: np.ndarray) -> tuple[int, int] | None:
     return (int(ids.min()), int(ids.max()) + 1) if len(ids) else None
 
@@ -86,8 +90,8 @@ def _before(two: Site, place: FencePlace, *, own: bool) -> str:
     if handover is not None and not handover.with_copies:
         when = " in the next iteration" if handover.in_next_round else ""
         return (
-            f"before they arrive{when} at {handover.mbarrier} ({_at(handover.arrival)}), for which "
-            f"{_at(handover.wait)} waits"
+            f"before they arrive{when} at {handover.mbarrier}{_in_parentheses(handover.arrival)}, "
+            f"for which {_at(handover.wait)} waits"
         )
     if place.follows and own:
         # Directly after the wait, so that no fence comes between: then the reader's own will do.

@@ -11,6 +11,7 @@ from rich.text import Text
 from smemreuse.report import columns
 from smemreuse.report.data import Data
 from smemreuse.report.headroom import MOST_LIVE
+from smemreuse.report.tables import no_buffers
 from smemreuse.report.titles import counted
 from smemreuse.results.headroom import SmallerTile
 from smemreuse.results.serialized import picked
@@ -62,6 +63,11 @@ class Fit:
     smaller: FitTiles | None = None
 
     @property
+    def has_buffers(self) -> bool:
+        """Whether it takes any shared memory, as far as is known."""
+        return self.bytes != 0
+
+    @property
     def default_fits(self) -> bool:
         """Whether it fits without smemreuse."""
         return self.default_bytes is not None and self.default_bytes <= self.limit
@@ -102,12 +108,18 @@ FITS_ITSELF = (
 TILES_ESTIMATED = "estimate: live ranges and all other buffers stay as they are"
 
 MOST_FITTING = 3
-"""Kernels without smemreuse's help that get a line each; the others are counted."""
+"""Kernels that fit by themselves and get a line each; the others are counted."""
 
 
 def fit_lines(found: Sequence[Fit]) -> Iterator[Text]:
     """The counts; what to change in kernels that would fit then, what comes closest in the others,
     and those that fit: by the default merge only where nothing else is to be told."""
+    bare = [one for one in found if not one.has_buffers]
+    found = [one for one in found if one.has_buffers]
+    for one in bare[:MOST_FITTING]:
+        yield no_buffers(one.file, one.name)
+    if bare[MOST_FITTING:]:
+        yield Text(f"and {len(bare) - MOST_FITTING:,} more have no shared buffers", style="dim")
     if not found:
         return
     fitting = [one for one in found if one.fits]

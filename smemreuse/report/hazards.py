@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +13,6 @@ from smemreuse.report.data import Data, site_data
 from smemreuse.report.preconditions import assumed_where
 from smemreuse.report.timeline import timeline_of, timeline_text
 from smemreuse.report.titles import counted, holding
-from smemreuse.report.verdicts import tally
 from smemreuse.results.accepted import Acceptances, Identity
 from smemreuse.results.evidence import by_severity, seen_of, seen_words
 from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
@@ -40,7 +38,7 @@ MAX_LISTED = 5
 MOST_OTHERS = 3
 """The most findings that the line about the exit code names one by one."""
 
-_STYLES = {LintStatus.CLEAN: "green", LintStatus.HAZARDS: "bold red"}
+STYLES = {LintStatus.CLEAN: "green", LintStatus.HAZARDS: "bold red"}
 
 
 @dataclass(frozen=True)
@@ -103,21 +101,9 @@ def stage_words(report: LintReport) -> str:
     return "linted with the barriers that the dump has"
 
 
-_COUNTED = {
-    LintStatus.HAZARDS: "with certain hazards",
-    LintStatus.POSSIBLE: "with possible hazards",
-    LintStatus.UNKNOWN: "not followed to the end",
-}
-
-
-def _counted_status(status: LintStatus) -> Text:
-    """A status after a number of kernels."""
-    return Text(_COUNTED.get(status, str(status)), style=_STYLES.get(status, "yellow"))
-
-
 def status_text(status: LintStatus) -> Text:
     """The status, coloured on a terminal."""
-    return Text(str(status), style=_STYLES.get(status, "yellow"))
+    return Text(str(status), style=STYLES.get(status, "yellow"))
 
 
 # Text -------------------------------------------------------------------------------------------
@@ -200,27 +186,6 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
         yield Text(f"{name}: lint could not follow: {reason}")
 
 
-def common_stage(found: Sequence[Linted]) -> str:
-    """Which barriers and fences lint has counted in all kernels; empty where they differ."""
-    stages = {stage_words(one.report) for one in found}
-    return stages.pop() if len(stages) == 1 else ""
-
-
-def linted_line(found: Sequence[Linted]) -> Text:
-    """How many kernels of many files have which status, and the hazards of each kind."""
-    files = counted(len({one.file for one in found}), "file")
-    stage = common_stage(found)
-    how = f", {stage}" if stage else ""
-    line = Text(f"{counted(len(found), 'kernel')} in {files}{how}: ", "bold")
-    statuses = Counter(one.report.status for one in found)
-    line.append_text(tally(statuses, LintStatus, _counted_status))
-    kinds = Counter(str(hazard.kind) for one in found for hazard in one.hazards)
-    by_kind = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
-    accepted = sum(one.accepted for one in found)
-    parts = [by_kind, f"{accepted:,} accepted" if accepted else ""]
-    return line.append("".join(f"; {one}" for one in parts if one))
-
-
 _FAILING = {
     FailOn.AUTHOR: "certain hazards of the kernel's own source",
     FailOn.COMPILER: "certain hazards",
@@ -286,15 +251,6 @@ def _others(failing: Sequence[tuple[Hazard, Identity]], found: Sequence[Linted])
         return f"{count} (`smemreuse lint {asked}` lists them)"
     named = (f"[{identity.short}] at line {hazard.site.line}" for hazard, identity in failing)
     return f"{count}, {', '.join(named)} (`smemreuse lint {asked}` reports each)"
-
-
-def known_line(found: Sequence[Linted]) -> Text:
-    """How many hazards are new since a baseline, and how many kernels have certain ones that it
-    knows: that nothing is new makes no kernel clean."""
-    new = sum(len(one.hazards) for one in found)
-    known = sum(any(one.report.hazards[place].certain for place in one.silenced) for one in found)
-    kernels = counted(known, "kernel")
-    return Text(f"{new:,} new; {kernels} with certain hazards in the baseline")
 
 
 # JSON -------------------------------------------------------------------------------------------

@@ -140,7 +140,8 @@ def _next_block_lines(found: NextBlock, both: ShippedHeadroom) -> Iterator[Text]
     if not found.changes or alone:
         return
     how = "with one change" if len(found.changes) == 1 else f"with {len(found.changes)} changes"
-    yield Text(f"one more block: {found.arena_bytes:,} bytes, {found.blocks} blocks, {how}:")
+    blocks = counted(found.blocks or 0, "block")
+    yield Text(f"one more block: {found.arena_bytes:,} bytes, {blocks}, {how}:")
     for number, change in enumerate(found.changes):
         yield Text(f"  {'and ' if number else ''}{change.condition}")
 
@@ -159,9 +160,10 @@ def place(step: Step) -> str:
 def residents_words(found: Residents) -> str:
     """How many blocks there are on an SM, and what stops one more."""
     on = f"{found.arch}{' (assumed)' if found.assumed else ''}"
-    number = found.blocks if found.blocks else "none, it does not launch"
     limits = " and ".join(_limit(found, one) for one in found.limits)
-    return f"blocks per SM of {on}: {number}; one more is stopped by {limits}"
+    if not found.blocks:
+        return f"no block launches on {on}, stopped by {limits}"
+    return f"blocks per SM of {on}: {found.blocks}; one more is stopped by {limits}"
 
 
 def _limit(found: Residents, limit: str) -> str:
@@ -181,7 +183,8 @@ def change_words(change: Change, found: Headroom) -> str:
     """One change and its effect: the arena and the blocks per SM after it."""
     blocks = ""
     if found.residents is not None:
-        blocks = f", {change.blocks} blocks" if change.adds_block else ", no block more"
+        many = counted(change.blocks or 0, "block")
+        blocks = f", {many}" if change.adds_block else ", no block more"
     saved = found.arena_bytes - change.arena_bytes
     to = f"from {found.arena_bytes:,} to {change.arena_bytes:,} bytes"
     return f"{to}, {saved:,} fewer{blocks}, {change.condition}"

@@ -174,7 +174,9 @@ def after_fit(found: Sequence[Fit]) -> NextStep:
         if not one.default_fits:
             why = "write it with the layout that fits"
             return command(why, "apply", path(one.file), "--objective", "bytes", *_MERGED)
-    return nothing("every kernel fits as compiled, without smemreuse") if found else NO_BUFFERS
+    if not any(one.has_buffers for one in found):
+        return NO_BUFFERS
+    return nothing("every kernel fits as compiled, without smemreuse")
 
 
 def after_check(

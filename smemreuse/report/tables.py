@@ -16,7 +16,7 @@ from rich.text import Text
 from smemreuse.errors import printable
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Buffer, unique_names
-from smemreuse.ir.labels import brief
+from smemreuse.ir.labels import brief, last_line
 from smemreuse.report.columns import NUMBER, TEXT, Col, cells_of, percent_text, table_of
 from smemreuse.report.data import Subject
 from smemreuse.report.folding import hanging
@@ -205,5 +205,5 @@ def _statements(
         depth += entry.scope_pair_offset > 0
         touched = " ".join(names[touch.buffer] for touch in entry.touched)
         events = (" ".join(gens[position]), " ".join(kills[position]))
-        line = str(entry.stmt.line or "")
+        line = str((last_line(entry.stmt) if is_end else entry.stmt.line) or "")
         yield _ListedEntry(position, str(entry.scope_pair_offset), text, touched, *events, line)

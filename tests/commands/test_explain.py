@@ -184,9 +184,7 @@ def test_pointer_expressions_are_elided() -> None:
 
 def test_two_that_are_asked_for_tell_where_they_live() -> None:
     text = run("explain", dump("batched_gemm.sm_80"), "As", "Cs").stdout
-    assert re.search(
-        r"As is live from `.+` \(line 33\) to `.+` \(line 62\)\n", text
-    )
+    assert re.search(r"As is live from `.+` \(line 33\) to `.+` \(line 62\)\n", text)
 
 
 def test_what_it_hangs_on_is_told_to_programs() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from smemreuse.report.fit import FITS_ITSELF, NOT_CHECKED
 from tests.commands.running import run
+from tests.compilers.text.texts import LAUNCH, dump
 from tests.conftest import DUMPS
 from tests.schemas import require_valid
 
@@ -133,3 +134,13 @@ def test_a_folder_is_as_good_as_its_files(limit: int) -> None:
     together = answer(FLASH, GEMM, "--limit", str(limit))
     apart = [one for file in (FLASH, GEMM) for one in answer(file, "--limit", str(limit))]
     assert together == apart
+
+
+def test_a_kernel_without_shared_buffers_is_none_that_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "dump.tir"
+    path.write_text(dump(LAUNCH + "A_1 = T.decl_buffer((64,), data=A)\nA_1[bx] = 1.0\n"))
+    done = run("fit", path, "--limit", "1000")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "has no shared buffers" in done.stdout
+    (kernel,) = answer(path, "--limit", "1000")
+    assert (kernel["bytes"], kernel["fits"]) == (0, True)

@@ -126,7 +126,9 @@ def test_outside_of_github_it_is_said_what_annotations_are(
 ) -> None:
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     assert ANNOTATIONS in run("lint", RACE, "--format", "github").stderr
-    assert run("lint", MENDED, "--format", "github").stderr == f"{NO_ANNOTATION}\n"
+    nothing = run("lint", MENDED, "--format", "github").stderr
+    assert nothing.startswith(f"{NO_ANNOTATION}; 1 kernel in 1 file, linted with the barriers that")
+    assert nothing.endswith(": 1 clean\n")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert ANNOTATIONS not in run("lint", RACE, "--format", "github").stderr
 
@@ -139,6 +141,15 @@ def test_barriers_of_all_kernels_are_told_once() -> None:
     mixed = run("lint", RACE, DUMPS / "gemm.sm_80.tir").stdout
     assert mixed.startswith("2 kernels in 2 files: ")
     assert mixed.count("linted with") == 2
+
+
+def test_clean_kernels_that_are_not_listed_say_that_they_rest_on_an_assumption() -> None:
+    assuming = FIXTURES / "index_that_data_decide.mended.tir"
+    told = "1 kernel is clean on an assumption"
+    assert told in run("lint", assuming, MENDED, "--only-findings").stdout
+    whole = run("lint", assuming, MENDED).stdout
+    assert told not in whole
+    assert "stays inside its buffer: As (line 23)" in " ".join(whole.split())
 
 
 def test_a_baseline_silences_what_is_known(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from smemreuse.report.hazard_counts import known_line
 from smemreuse.report.hazard_groups import grouped_lines, shape_of
-from smemreuse.report.hazards import Linted, known_line
+from smemreuse.report.hazards import Linted
 from smemreuse.results.accepted import Accepted
 from smemreuse.results.evidence import seen_words
 from smemreuse.results.gate import FailOn, Gate
