@@ -12,6 +12,9 @@ from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.accesses import Footprint
 from smemreuse.semantics.evaluate import Threads
 
+MAX_SETS = 4096
+"""Sets of bytes that are kept to be asked again."""
+
 ByteIndices = np.ndarray  # indices of bytes in a buffer, ascending, each once
 
 
@@ -28,6 +31,7 @@ class ByteLayout:
     names: Mapping[Buffer, str]
     partners: dict[Buffer, list[Buffer]] = field(default_factory=dict)
     _common: dict[tuple[Buffer, Buffer], tuple[int, int]] = field(default_factory=dict)
+    _sets: dict[int, ByteSet] = field(default_factory=dict)
 
     @staticmethod
     def alone(sizes: Mapping[Buffer, int], names: Mapping[Buffer, str]) -> ByteLayout:
@@ -82,8 +86,18 @@ class ByteLayout:
 
     def in_other(self, one: Buffer, two: Buffer, where: ByteIndices) -> ByteIndices:
         """Those bytes of `one` that lie in `two`, as indices in `two`."""
-        shifted: ByteIndices = where[self.part_in(one, two, where)] + self.shift(one, two)
-        return shifted
+        part, shift = self.part_in(one, two, where), self.shift(one, two)
+        return shifted(where[part] if part.stop - part.start < len(where) else where, shift)
+
+    def byte_set(self, where: ByteIndices) -> ByteSet:
+        """These bytes as a set: the same one for the same array, which most accesses share with
+        earlier ones."""
+        known = self._sets.get(id(where))
+        if known is None:
+            if len(self._sets) >= MAX_SETS:
+                self._sets.clear()
+            known = self._sets[id(where)] = ByteSet(where)
+        return known
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +116,7 @@ class ByteSet:
         return int(self.where[-1])
 
     @cached_property
-    def _bits(self) -> int:
+    def bits(self) -> int:
         is_in = np.zeros(self._last + 1, dtype=bool)
         is_in[self.where] = True
         return int.from_bytes(np.packbits(is_in, bitorder="little").tobytes(), "little")
@@ -111,7 +125,13 @@ class ByteSet:
         """Whether a byte is in both; neither is empty."""
         if self._first > other._last or other._first > self._last:
             return False
-        return self._bits & other._bits != 0
+        return self.bits & other.bits != 0
+
+
+def shifted(where: ByteIndices, by: int) -> ByteIndices:
+    """The same bytes counted from another one; where that is the same, the very same array."""
+    found: ByteIndices = where + by if by else where
+    return found
 
 
 def _between(where: ByteIndices, begin: int, end: int) -> slice:

@@ -9,7 +9,7 @@ import numpy as np
 
 from smemreuse.checker.budget import PAIR, Work
 from smemreuse.checker.errors import Misused, Uncovered
-from smemreuse.checker.layout import ByteIndices, meeting
+from smemreuse.checker.layout import ByteIndices, meeting, shifted
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.mbarriers import MBARRIER_BYTES
@@ -276,7 +276,7 @@ class Accesses:
         mine = traced.part(part)
         if self._findings.loose:  # a barrier that others come to elsewhere may order these
             mine = replace(mine, certain=False)
-        theirs = mine.where + self._layout.shift(traced.buffer, partner)
+        theirs = shifted(mine.where, self._layout.shift(traced.buffer, partner))
         earlier = history.conflicts(mine, partner, theirs, order)
         self._findings.unordered(Rule.BARRIER, mine, partner, _best_first(mine, earlier))
         if in_flight:

@@ -7,13 +7,14 @@ only if it happens before everything that any warp does from now on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from smemreuse.checker.layout import ByteIndices, ByteLayout, ByteSet, meeting
+from smemreuse.checker.layout import ByteIndices, ByteLayout, ByteSet
 from smemreuse.checker.machine.order import Order
+from smemreuse.checker.machine.recent import RUN, Recent, Runs
 from smemreuse.checker.traced import ANYONE, AccessKey, TracedAccess
 from smemreuse.ir.kernel import Buffer
 
@@ -38,92 +39,6 @@ Key = AccessKey | Older
 OLDER = (Older(False), Older(True))
 
 
-@dataclass(frozen=True)
-class Recent:
-    """An access to common bytes, with the epoch of each warp in which it made it; 0 is never.
-
-    `bits`: those who know all of these know that it is over, whatever their clocks say.
-    """
-
-    traced: TracedAccess
-    touched: ByteSet
-    epochs: np.ndarray
-    bits: int = 0
-
-    def again(self, later: Recent) -> Recent:
-        """The same access made again, later: what happens after the later one happens after
-        both."""
-        bits = self.bits | later.bits if self.bits and later.bits else 0
-        return Recent(later.traced, self.touched, np.maximum(self.epochs, later.epochs), bits)
-
-    def conflict(self, traced: TracedAccess, theirs: ByteSet, order: Order) -> TracedAccess | None:
-        """This access, if it conflicts with a later one: another thread, a common byte, no order.
-
-        `theirs` are the bytes of the later access, as indices in this one's buffer. The conflict is
-        certain only if the threads that touched the byte are known.
-        """
-        mine = self.traced
-        if not (traced.is_write or mine.is_write) or not self.touched.meets(theirs):
-            return None
-        common = None if self.is_over(order, traced.warps) else meeting(mine.where, theirs.where)
-        if common is None:
-            return None
-        unordered = self._unordered(order.inserted, traced)
-        earlier, later = mine.by_thread[common[0]], traced.by_thread[common[1]]
-        different = (earlier != later) | (earlier == ANYONE)
-
-        def held_by(which: np.ndarray, of_several: Callable[..., np.ndarray]) -> np.ndarray:
-            pairs = _by_warps(which, traced.warps, mine.warps, of_several)
-            held: np.ndarray = different & pairs[later // 32, earlier // 32]
-            return held
-
-        perhaps = held_by(unordered, np.any)
-        if not perhaps.any():
-            return None
-        surely = held_by(unordered & self._unordered(order.clock, traced), np.all)
-        # What a warp does together the same lane may do both times.
-        by_warp = mine.by_warp or traced.by_warp
-        certain = mine.certain and bool(surely.any()) and not by_warp
-        known = (earlier != ANYONE) & (later != ANYONE)
-        # An uncertain conflict may involve other lanes than those that are surely unordered.
-        lanes = surely if certain else perhaps
-        across = lanes & known & (earlier // 32 != later // 32)
-        return replace(mine, certain=certain, in_warp=not across.any())
-
-    def _unordered(self, clock: np.ndarray, traced: TracedAccess) -> np.ndarray:
-        """For each warp of a later access and each warp whether this comes before by a clock."""
-        found: np.ndarray = (self.epochs >= clock[traced.warps]) & (self.epochs > 0)
-        return found
-
-    def is_over(self, order: Order, warps: np.ndarray) -> bool:
-        """Whether some warps know by its bits that it is."""
-        return self.bits != 0 and not self.bits & ~order.known_to_all(warps).copies
-
-    def is_past(self, order: Order, everyone: np.ndarray, first: np.ndarray) -> bool:
-        """Whether it comes before all that any warp does from now on; `first` are the clocks that
-        all of them have reached."""
-        earlier = (self.epochs < first) | (self.epochs == 0)
-        return self.is_over(order, everyone) or bool(earlier.all())
-
-
-def _by_warps(
-    unordered: np.ndarray,
-    later: np.ndarray,
-    earlier: np.ndarray,
-    of_several: Callable[..., np.ndarray],
-) -> np.ndarray:
-    """For each later and each earlier warp whether they are not ordered.
-
-    In the last row and column, where `ANYONE` is looked up, for any or all of those that take part.
-    """
-    count = unordered.shape[1]
-    pairs = np.zeros((count + 1, count + 1), dtype=bool)
-    pairs[later, :count] = unordered
-    pairs[later, count] = of_several(pairs[np.ix_(later, earlier)], axis=1)
-    pairs[count] = of_several(pairs[later], axis=0)
-    return pairs
-
-
 class Seen:
     """The accesses of one buffer to the bytes that it shares with another one, oldest first.
 
@@ -134,13 +49,13 @@ class Seen:
         self.reads = np.zeros(warps, np.int64)
         self.writes = np.zeros(warps, np.int64)
         self._recent: dict[Key, Recent] = {}
-        self._stack: tuple[list[Recent], np.ndarray] | None = None
+        self._runs = Runs()
         self._most = most
 
     def copy(self) -> Seen:
         twin = Seen(0, self._most)
         twin.reads, twin.writes = self.reads.copy(), self.writes.copy()
-        twin._recent = dict(self._recent)
+        twin._recent, twin._runs = dict(self._recent), self._runs.copy()
         return twin
 
     def joined(self, other: Seen) -> Seen:
@@ -150,11 +65,13 @@ class Seen:
         twin.writes = np.maximum(twin.writes, other.writes)
         for key, entry in other._recent.items():
             mine = twin._recent.get(key)
-            if mine is None:
-                twin._recent[key] = entry
-            elif mine is not entry:
+            if mine is entry:
+                continue
+            if mine is not None:
                 is_made = isinstance(key, Older)
-                twin._recent[key] = _united([mine, entry]) if is_made else mine.again(entry)
+                entry = _united([mine, entry]) if is_made else mine.again(entry)
+            twin._recent[key] = entry
+            twin._runs.add(entry)
         is_back = any(self._recent.get(one) is not other._recent.get(one) for one in OLDER)
         if is_back and len(twin._recent) > twin._most // 2:
             twin._summarize()  # what one side has made one is there again
@@ -165,15 +82,19 @@ class Seen:
         clocks have all reached `first`."""
         if not self._recent or not first.any():
             return self
-        entries, epochs = self._stacked()
-        is_open = (epochs >= np.maximum(first, 1)).any(axis=1)
-        if is_open.all():
+        first = np.maximum(first, 1)
+        near = {id(entry) for run in self._runs.since(first) for entry in run.entries}
+        stay = {
+            key: entry
+            for key, entry in self._recent.items()
+            if id(entry) in near and (entry.epochs >= first).any()
+        }
+        if len(stay) == len(self._recent):
             return self
         twin = Seen(len(first), self._most)
-        for key, entry, stays in zip(self._recent, entries, is_open.tolist(), strict=True):
-            if stays:
-                twin.note_latest(entry)
-                twin._recent[key] = entry
+        twin._keep(stay)
+        for entry in stay.values():
+            twin.note_latest(entry)
         return twin
 
     def note_latest(self, entry: Recent) -> None:
@@ -184,9 +105,11 @@ class Seen:
     def note(self, key: Key, entry: Recent, order: Order) -> None:
         """Remembers an access; `key` tells which ones are the same but for when."""
         self.note_latest(entry)
-        self._stack = None
         before = self._recent.pop(key, None)
-        self._recent[key] = entry if before is None else before.again(entry)
+        self._recent[key] = entry = entry if before is None else before.again(entry)
+        self._runs.add(entry)
+        if len(self._runs) > 2 * (len(self._recent) + RUN):
+            self._keep(self._recent)  # without what is out of date
         if len(self._recent) > self._most:
             self._drop_past(order)
         if len(self._recent) > self._most:
@@ -202,46 +125,45 @@ class Seen:
         return not (latest >= order.surely_past(traced.warps)).any()
 
     def conflicts(
-        self, traced: TracedAccess, theirs: ByteIndices, order: Order
+        self, traced: TracedAccess, theirs: ByteSet, order: Order
     ) -> Iterator[TracedAccess]:
         """What an access is not ordered after, of other threads and to the same bytes."""
-        if not len(theirs) or self.is_before(traced, order):
+        if not len(theirs.where) or self.is_before(traced, order):
             return
-        touched = ByteSet(theirs)
-        entries, epochs = self._stacked()
-        is_open = (epochs >= order.surely_past(traced.warps)).any(axis=1)
-        for at in np.flatnonzero(is_open).tolist():
-            found = entries[at].conflict(traced, touched, order)
-            if found is not None:
-                yield found
+        first = order.surely_past(traced.warps)
+        met = self._runs.met(theirs, traced.is_write, first)
+        for entry in list(self._recent.values()) if met else ():
+            if id(entry) in met and (entry.epochs >= first).any():
+                found = entry.conflict(traced, theirs, order)
+                if found is not None:
+                    yield found
 
-    def _stacked(self) -> tuple[list[Recent], np.ndarray]:
-        """The accesses, and the epochs of each, a row for each access."""
-        if self._stack is None:
-            entries = list(self._recent.values())
-            self._stack = (entries, np.array([entry.epochs for entry in entries]))
-        return self._stack
+    def _keep(self, entries: dict[Key, Recent]) -> None:
+        self._recent, self._runs = entries, Runs(entries.values())
 
     def _drop_past(self, order: Order) -> None:
         first, everyone = order.inserted.min(axis=0), np.arange(len(order.known))
-        self._recent = {
-            key: entry
-            for key, entry in self._recent.items()
-            if not entry.is_past(order, everyone, first)
-        }
+        self._keep(
+            {
+                key: entry
+                for key, entry in self._recent.items()
+                if not entry.is_past(order, everyone, first)
+            }
+        )
 
     def _summarize(self) -> None:
         """Makes the older accesses one read and one write."""
         entries = list(self._recent.items())
         kept = self._most // 2
-        older, self._recent = dict(entries[:-kept]), dict(entries[-kept:])
+        older, recent = dict(entries[:-kept]), dict(entries[-kept:])
         for is_write in (False, True):
             key = Older(is_write)
             alike = [entry for entry in older.values() if entry.traced.is_write is is_write]
-            if key in self._recent:
-                alike.append(self._recent.pop(key))
+            if key in recent:
+                alike.append(recent.pop(key))
             if alike:
-                self._recent = {key: _united(alike), **self._recent}
+                recent = {key: _united(alike), **recent}
+        self._keep(recent)
 
 
 def _all_of(numbers: list[np.ndarray]) -> np.ndarray:
@@ -332,7 +254,7 @@ class History:
             part = self.layout.part_in(traced.buffer, partner, traced.where)
             if part.start < part.stop:
                 common = traced.part(part)
-                entry = Recent(common, ByteSet(common.where), epochs, bits)
+                entry = Recent(common, self.layout.byte_set(common.where), epochs, bits)
                 self.seen[traced.buffer, partner].note(key, entry, order)
 
     def is_before(self, traced: TracedAccess, partner: Buffer, order: Order) -> bool:
@@ -347,4 +269,5 @@ class History:
         order: Order,
     ) -> Iterator[TracedAccess]:
         """The accesses of a partner that one to its bytes `theirs` is not ordered after."""
-        return self.seen[partner, traced.buffer].conflicts(traced, theirs, order)
+        touched = self.layout.byte_set(theirs)
+        return self.seen[partner, traced.buffer].conflicts(traced, touched, order)

@@ -139,7 +139,8 @@ class GenericAccesses:
             latest = np.zeros(self._warps, dtype=np.int64)
             latest[traced.warps] = order.epochs[traced.warps]
             self.latest[traced.warps] = order.epochs[traced.warps]
-            self._note(traced.buffer, AccessedBytes(ByteSet(traced.where), latest, traced))
+            touched = self._layout.byte_set(traced.where)
+            self._note(traced.buffer, AccessedBytes(touched, latest, traced))
 
     def _note(self, buffer: Buffer, new: AccessedBytes) -> None:
         places = self._places.setdefault(buffer, {})
@@ -159,7 +160,7 @@ class GenericAccesses:
         theirs = self._layout.in_other(traced.buffer, partner, traced.where)
         if not len(theirs) or partner not in self._places:
             return
-        touched = ByteSet(theirs)
+        touched = self._layout.byte_set(theirs)
         places, epochs = self._stacked(partner)
         is_late = ((epochs >= reached) & (epochs > 0)).any(axis=1)
         for at in np.flatnonzero(is_late).tolist():

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smemreuse.checker.layout import ByteLayout
-from smemreuse.checker.machine.history import RECENT, History, Recent
+from smemreuse.checker.machine.history import RECENT, History
 from smemreuse.checker.machine.order import Knowledge, Order
+from smemreuse.checker.machine.recent import Recent
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.results.verdict import UNPROVED, UNSOUND
 from tests.checker.small import SYNC, access, judge, layout_of, shared, under, warps
