@@ -62,7 +62,7 @@ def label(stmt: Stmt, width: int | None = None) -> str:
 
     That is `MAX_LABEL` by default. Shared buffers that are cut off are named after the cut.
     """
-    return shortened(_text(stmt), width or MAX_LABEL, _shared_buffers(stmt))
+    return _shortened(_text(stmt), width or MAX_LABEL, stmt)
 
 
 def entry_label(stmt: Stmt, is_end: bool, width: int | None = None) -> str:
@@ -79,6 +79,10 @@ def shortened(text: str, width: int, names: Collection[str]) -> str:
     if len(cut) > width // 2:
         cut = _ELLIPSIS
     return text[: width - len(cut)] + cut
+
+
+def _shortened(text: str, width: int, stmt: Stmt) -> str:
+    return text if len(text) <= width else shortened(text, width, _shared_buffers(stmt))
 
 
 def _with_names(names: Collection[str]) -> str:
@@ -151,7 +155,7 @@ def brief(stmt: Stmt, width: int = BRIEF) -> str:
         text = _elided(stmt.value, width)
     else:
         text = _text(stmt)
-    return shortened(text, width, _shared_buffers(stmt))
+    return _shortened(text, width, stmt)
 
 
 def last_line(stmt: Stmt) -> int:

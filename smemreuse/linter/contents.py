@@ -51,6 +51,8 @@ class ContentHazards(Collected):
             return
         whole = named and len(surely) == len(traced.where)
         certain = (traced.certain and len(surely) > 0) or whole
+        if self._is_known(HazardKind.UNINITIALISED_READ, certain, stmt, traced.buffer):
+            return
         bytes_read = surely if certain else where
         name = self._layout.names[traced.buffer]
         who = self._reader(traced, int(bytes_read[0]))

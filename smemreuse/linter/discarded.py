@@ -71,17 +71,43 @@ def is_discarded(
     accesses: KernelAccesses,
     axes: Mapping[str, int],
     sources: Sources,
+    named: NamedIn | None = None,
 ) -> bool:
     """Whether values decide nothing that a kernel does, for blocks with these extents of their
-    axes."""
+    axes. `named` keeps from one answer to the next what the kernel's statements name."""
     threads = all_threads(axes)
     if threads.count % LANES:
         return False
     try:
-        _Flow(body, accesses, axes, sources).spread(threads)
+        _Flow(body, accesses, axes, sources, named or NamedIn(accesses)).spread(threads)
     except Decides:
         return False
     return True
+
+
+class NamedIn:
+    """The buffers and variables that each statement of a kernel names, or one inside it."""
+
+    def __init__(self, accesses: KernelAccesses):
+        self._accesses, self._pointers = accesses.by_statement, accesses.pointers
+        self._known: dict[Stmt, frozenset[Buffer | Var]] = {}
+
+    def __call__(self, stmt: Stmt) -> frozenset[Buffer | Var]:
+        known = self._known.get(stmt)
+        if known is None:
+            inside = (self(one) for block in nested_blocks(stmt) for one in block)
+            known = self._known[stmt] = frozenset(self._itself(stmt)).union(*inside)
+        return known
+
+    def _itself(self, stmt: Stmt) -> Iterator[Buffer | Var]:
+        yield from (one.buffer for one in self._accesses.get(stmt, ()))
+        for expr in expressions_of(stmt):
+            for node in walk(expr):
+                if isinstance(node, (Load, Pointer)):
+                    yield from self._pointers.of_buffer(node.buffer)
+                elif isinstance(node, Var):
+                    yield node
+                    yield from self._pointers.of_variable(node)
 
 
 class _Flow:
@@ -93,6 +119,7 @@ class _Flow:
         accesses: KernelAccesses,
         axes: Mapping[str, int],
         sources: Sources,
+        named: NamedIn,
     ):
         self._body, self._axes = body, axes
         self._poison = Poison(sources.unwritten, axes)
@@ -104,7 +131,7 @@ class _Flow:
             for one in (walk_statements(body) if reading else ())
             if not reading.isdisjoint(walk_statements((one,)))
         }
-        self._names: dict[Stmt, frozenset[Buffer | Var]] = {}
+        self._named = named
         self._visits = 0
 
     def spread(self, threads: Threads) -> None:
@@ -318,25 +345,7 @@ class _Flow:
         """Whether a statement, or one inside, names what is poisoned so far, or reads in a race."""
         if stmt in self._reading:
             return True
-        if stmt not in self._names:
-            self._names[stmt] = frozenset(self._named(stmt))
-        return any(self._poison.is_in(one) for one in self._names[stmt])
-
-    def _named(self, stmt: Stmt) -> Iterator[Buffer | Var]:
-        for block in nested_blocks(stmt):
-            for inside in walk_statements(block):
-                yield from self._named_by(inside)
-        yield from self._named_by(stmt)
-
-    def _named_by(self, stmt: Stmt) -> Iterator[Buffer | Var]:
-        yield from (one.buffer for one in self._accesses.get(stmt, ()))
-        for expr in expressions_of(stmt):
-            for node in walk(expr):
-                if isinstance(node, (Load, Pointer)):
-                    yield from self._pointers.of_buffer(node.buffer)
-                elif isinstance(node, Var):
-                    yield node
-                    yield from self._pointers.of_variable(node)
+        return any(self._poison.is_in(one) for one in self._named(stmt))
 
 
 def _rounds(loop: For, threads: Threads) -> Sequence[int | None]:

@@ -69,23 +69,27 @@ class OrderHazards(Collected):
             return False
         if found.event == traced.event and evaluated_effect(later.stmt) is not None:
             return False  # what one operation does to itself is its own affair
-        met = clash(found, traced, in_warp=in_warp)
         in_flight = rule is Rule.IN_FLIGHT
+        kind = HazardKind.MISSING_WAIT if in_flight else HazardKind.RACE
+        again = found.is_write and traced.is_write and self._stores_again(earlier, later)
+        if again and in_flight:
+            return False
+        certain = certain and again is not None
+        if in_flight and self._is_known(kind, certain, later.stmt, traced.buffer):
+            return True
+        met = clash(found, traced, in_warp=in_warp)
         if met is None and not in_flight:
             return False
         replicated = met is not None and met.replicated and isinstance(earlier.stmt, Store)
         if replicated and not in_flight and self._have_stored(found, earlier.stmt, later.stmt):
             self._known.assume(SAME_VALUE)
             return False
-        again = found.is_write and traced.is_write and self._stores_again(earlier, later)
         if again:
             return False
-        certain = certain and again is not None
         in_step = in_warp and not in_flight and (met is None or met.is_in_warp)
         certain = certain and not in_step
         if met is None or met.earlier is None:
             certain = certain and in_flight
-        kind = HazardKind.MISSING_WAIT if in_flight else HazardKind.RACE
         if self._is_known(kind, certain, later.stmt, traced.buffer):
             return True
         name = self._layout.names[traced.buffer]

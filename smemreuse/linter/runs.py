@@ -25,7 +25,7 @@ from smemreuse.ir.launch import UnknownThreads, thread_axes, thread_indices
 from smemreuse.linter.accumulators import Accumulators
 from smemreuse.linter.barriers import numbered_alike
 from smemreuse.linter.collected import RACED, Key, LintContext
-from smemreuse.linter.discarded import is_discarded
+from smemreuse.linter.discarded import NamedIn, is_discarded
 from smemreuse.linter.doubtful import DoubtfulReads, Sources
 from smemreuse.linter.guards import Guards
 from smemreuse.linter.harmless import harmless
@@ -94,7 +94,7 @@ class LintRuns:
         self._kernel = kernel
         self._operations = operations_of(kernel)
         precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
-        self._may_part = False
+        self._may_part, self._named = False, NamedIn(accesses)
         self._shared: SharedNumber | None = None
         self._registers = Accumulators.of(kernel.body, precise)
         self._guards = Guards(kernel.body, self._registers.added_to(precise))
@@ -260,7 +260,8 @@ class LintRuns:
         else is left, and not all thread blocks were looked at."""
 
         def is_without_effect(sources: Sources) -> bool:
-            return is_discarded(self._kernel.body, self._subject.accesses, self._axes, sources)
+            accesses = self._subject.accesses
+            return is_discarded(self._kernel.body, accesses, self._axes, sources, self._named)
 
         gone = harmless(found.hazards, found.doubtful, is_without_effect)
         if not gone or (found.is_cut_short and len(gone) == len(found.hazards)):

@@ -10,6 +10,7 @@ from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.alike import StoresAlike
 from smemreuse.checker.execution.leaves import Leaves
 from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.loops.loop_runs import AskedInLoops
 from smemreuse.checker.loops.parities import Parities
 from smemreuse.checker.loops.periods import Periods
 from smemreuse.checker.predicted.prediction import Prediction
@@ -105,7 +106,7 @@ class Setting:
         self.footprints = remembered.footprints.counted_by(self.work)
         self.fenced = frozenset() if prediction is None else prediction.view.fenced
         self.stores_alike = StoresAlike(program_slice, self.leaves, self.fenced)
-        self.compares_loops = not given
+        self.compares_loops, self.asked = not given, AskedInLoops(program_slice)
         self.contended: frozenset[Stmt] = frozenset()
         self._at_once: dict[For, bool] = {}
 

@@ -89,7 +89,7 @@ class Trace(JoinedPaths):
         shared = (self.state, self.values)
         accesses = Accesses(setting.footprints, setting.holders, setting.work, *shared, findings)
         self._work, self._leaves = setting.work, setting.leaves
-        self.loops_of_block = LoopsOfBlock(self.values, setting.is_compared)
+        self.loops_of_block = LoopsOfBlock(self.values, setting.is_compared, setting.asked)
         self._decide = self.loops_of_block.decide
         self._loops = Loops(
             setting.periods, setting.parities, *shared, self.loops_of_block, setting.is_case

@@ -9,7 +9,7 @@ a loop need not be compared one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -186,6 +186,31 @@ def _by_length(lengths: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
     return found
 
 
+class AskedInLoops:
+    """The variables and the locals that decide something in each loop: the same in all traces."""
+
+    def __init__(self, program_slice: ProgramSlice):
+        self._slice = program_slice
+        self._known: dict[For, tuple[frozenset[Var], tuple[Load, ...]]] = {}
+
+    def __call__(self, loop: For) -> tuple[frozenset[Var], tuple[Load, ...]]:
+        known = self._known.get(loop)
+        if known is None:
+            asked = list(self._asked(loop))
+            loads = (one for one in asked if isinstance(one, Load))
+            known = self._known[loop] = (
+                frozenset(one for one in asked if isinstance(one, Var)),
+                tuple(one for one in loads if one.buffer.scope.startswith("local")),
+            )
+        return known
+
+    def _asked(self, loop: For) -> Iterator[Expr]:
+        for stmt in walk_statements((loop,)):
+            bound = (stmt.value,) if isinstance(stmt, Bind) else ()
+            for expr in (*bound, *self._slice.deciding(stmt)):
+                yield from walk(expr)
+
+
 class LoopsOfBlock:
     """The loops of a trace, for one block, in which its index decides something.
 
@@ -193,15 +218,16 @@ class LoopsOfBlock:
     other blocks as a whole.
     """
 
-    def __init__(self, values: Values, is_compared: Callable[[For, int], bool]):
+    def __init__(
+        self, values: Values, is_compared: Callable[[For, int], bool], asked: AskedInLoops
+    ):
         self.runs: list[LoopRun] = []
         self._slice, self._block = values.program_slice, values.block
         self._vectors = values.vectors
         self._is_compared = is_compared
         self._values = values
         self._deciding: dict[For, dict[Var, int]] = {}
-        self._names: dict[For, set[Var]] = {}
-        self._loads: dict[For, list[Load]] = {}
+        self._asked = asked
 
     def here(self, threads: Threads) -> Threads:
         """The threads with the block index bound."""
@@ -226,25 +252,9 @@ class LoopsOfBlock:
         if known is None:
             known = self._deciding[loop] = {}
             if not self._slice.counters_set(loop.body):
-                self._names[loop], self._loads[loop] = self._asked(loop)
-                names = self._names[loop]
+                names, _ = self._asked(loop)
                 known.update({var: one for var, one in self._block.items() if var in names})
         return known
-
-    def _asked(self, loop: For) -> tuple[set[Var], list[Load]]:
-        """The variables and the locals that decide something in a loop."""
-        names: set[Var] = set()
-        loads = []
-        for stmt in walk_statements((loop,)):
-            bound = (stmt.value,) if isinstance(stmt, Bind) else ()
-            for node in (
-                one for expr in (*bound, *self._slice.deciding(stmt)) for one in walk(expr)
-            ):
-                if isinstance(node, Var):
-                    names.add(node)
-                elif isinstance(node, Load) and node.buffer.scope.startswith("local"):
-                    loads.append(node)
-        return names, loads
 
     def begin(self, loop: For, agent: Agent) -> LoopRun | None:
         """Notes a loop that is to be compared as a whole, and that the threads are in it now."""
@@ -259,13 +269,14 @@ class LoopsOfBlock:
         if not self._is_compared(loop, threads.count * len(rounds)):
             return None
         agent.covered = True
-        held = {_place(load): threads.load(load, threads) for load in self._loads[loop]}
+        names, loads = self._asked(loop)
+        held = {_place(load): threads.load(load, threads) for load in loads}
 
         def remembered(load: Load, asking: Threads) -> Value:
             return held.get(_place(load)) if _place(load) is not None else None
 
         before = replace(threads, load=remembered)
-        values = [identity(threads.values.get(name)) for name in self._names[loop]]
+        values = [identity(threads.values.get(name)) for name in names]
         locals_held = [(place, identity(value)) for place, value in held.items()]
         same_as = (loop, id(threads.ids), *values, *locals_held)
         run = LoopRun(self._slice, loop, before, block, rounds, bool(agent.tallies), same_as)

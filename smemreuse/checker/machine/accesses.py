@@ -292,15 +292,17 @@ class Accesses:
         """Rule 5: whoever touches bytes of an asynchronous access knows that it is over. What some
         of the threads know is asked of those that touch its bytes."""
         known = self._state.order.known_to_any(mine.warps)
+        touched = self._layout.byte_set(theirs)
         met = [
-            (bit, replace(other, certain=False) if self._may_hear(mine, bit) else other, both[1])
+            (bit, replace(other, certain=False) if self._may_hear(mine, bit) else other)
             for bit, other in in_flight
-            if (both := meeting(other.where, theirs)) is not None
+            if self._layout.byte_set(other.where).meets(touched)
         ]
-        flying = (other for bit, other, _ in met if not bit & known)
+        flying = (other for bit, other in met if not bit & known)
         self._findings.unordered(Rule.IN_FLIGHT, mine, partner, _best_first(mine, flying))
-        for bit, other, at in met:
-            late = self._late(mine, at, bit) if bit & known else None
+        for bit, other in met:
+            both = meeting(other.where, theirs) if bit & known else None
+            late = None if both is None else self._late(mine, both[1], bit)
             if late is not None:
                 self._findings.unordered(Rule.IN_FLIGHT, late, partner, iter((other,)))
 

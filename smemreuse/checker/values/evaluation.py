@@ -14,7 +14,7 @@ from smemreuse.checker.values.interned import InternedExpr
 from smemreuse.checker.values.symbols import Bindings, SymbolicValue
 from smemreuse.checker.values.unknowns import Unknowns, substituted
 from smemreuse.checker.values.vectors import Key, Vectors
-from smemreuse.ir.expr import Call, Expr, Load, Var, walk
+from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
 from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Block, Buffer, Store, element_bits
 from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
 from smemreuse.semantics.formulas import operands_of
@@ -105,6 +105,10 @@ class Values:
     def _find_given(self, expr: Expr, threads: Threads, found: dict[Expr, int]) -> None:
         """Adds the largest parts of an expression whose values the assumptions decide."""
         for part in operands_of(expr) or () if isinstance(expr, Call) else ():
+            if isinstance(part, Const) or (
+                isinstance(part, Var) and isinstance(threads.values.get(part), int)
+            ):
+                continue  # known without any assumption
             value = self.unknowns.value(part, threads)
             if value is None:
                 self._find_given(part, threads, found)

@@ -187,7 +187,8 @@ class Unknowns(SymbolicForms):
     def is_uneven(self, since: int, threads: Threads) -> bool:
         """Whether, since `since` (see `now`), these threads used an assumption about one iteration
         alone."""
-        return any(np.isin(ids, threads.ids).any() for ids in self._uneven[since:])
+        each = {id(ids): ids for ids in self._uneven[since:]}
+        return any(np.isin(ids, threads.ids).any() for ids in each.values())
 
     @property
     def now(self) -> int:

@@ -111,6 +111,7 @@ class BarrierCandidates:
         """The statements of an arm that no barrier within it can follow."""
         return frozenset(self._edge(block, last=True)[0])
 
+    @once
     def ends(self, branch: If) -> tuple[Stmt, ...]:
         """The last statements of a branch, as far as the pass remembers them.
 
