@@ -228,6 +228,8 @@ class Loops:
             loop.rounds[-1].add(pause.tally, pause.skip // pause.window.period)
         for local, values in pause.window.counters.items():
             self._state.counters.set(*local, threads.ids, int(values[at]))
+        for storage in pause.window.stored:  # what was loaded then is not what was loaded last
+            self._state.memo.forget(storage, threads.ids)
 
     def joins(self, stmt: Stmt) -> bool:
         """Whether a branch with signals to mbarriers goes both ways in each iteration: no length

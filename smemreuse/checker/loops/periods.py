@@ -8,13 +8,14 @@ are executed (`fast_forward`).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.loops.endless import OpenCondition, UnboundedLoop
 from smemreuse.checker.loops.repetition import Local, Repetition, Unclear, numbered
+from smemreuse.checker.loops.stored import Storage, settles
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.cases import SEEN
 from smemreuse.checker.values.counters import Counters
@@ -39,9 +40,10 @@ FIRST_ROUNDS = 8
 class Window:
     """Iterations `first` to `end`: each does what the one `period` iterations before it did.
 
-    `counters` is what each local that the loop sets holds before each iteration, and after
-    the last. It holds but for what is `open`, of a loop of unknown length. `turns`: of such a loop
-    a parity that is waited for may be the other one each period.
+    `counters` is what each local that the loop sets holds before each iteration, and after the
+    last, but for those in `stored`: what these hold is not known, but the same after each period.
+    It holds but for what is `open`, of a loop of unknown length. `turns`: of such a loop a parity
+    that is waited for may be the other one each period.
     """
 
     first: int
@@ -50,6 +52,25 @@ class Window:
     counters: Mapping[Local, np.ndarray] = field(default_factory=dict)
     open: tuple[OpenCondition, ...] = ()
     turns: bool = False
+    stored: frozenset[Storage] = frozenset()
+
+
+@dataclass(frozen=True)
+class SetLocals:
+    """The locals that a loop sets: what each element holds before it; and those that are `stored`,
+    of which that is not known, or not which elements are set."""
+
+    starts: Mapping[Local, int]
+    stored: frozenset[Storage]
+
+    @property
+    def all(self) -> frozenset[Storage]:
+        return self.stored | {storage for storage, _ in self.starts}
+
+    def without(self, stored: frozenset[Storage]) -> SetLocals:
+        """The same with these among the locals of which nothing is known."""
+        starts = {local: value for local, value in self.starts.items() if local[0] not in stored}
+        return SetLocals(starts, self.stored | stored)
 
 
 class Periods:
@@ -76,25 +97,28 @@ class Periods:
         """The periodic part that spares most iterations; None if there is none."""
         if not SEEN < len(rounds) <= MAX_COUNT or self._loads_turning(loop):
             return None
-        set_here = self._slice.counters_set(loop.body)
-        elements = _elements(set_here)
-        if elements is None:
-            return None
-        starts: dict[Local, int] = {}
-        for local in elements:
-            value = counters.get(*local, threads.ids)
-            if not isinstance(value, int):
-                return None
-            starts[local] = value
+        set_here = self._set_in(loop, threads, counters)
         asked, kept = self._asked(loop, threads, counters)
-        key = (loop, rounds, *starts.values(), *asked)
+        key = (loop, rounds, set_here.stored, *set_here.starts.items(), *asked)
         if key not in self._known:
-            try:
-                found = self._found(loop, rounds, threads, starts)
-            except Unclear:
-                found = None
+            found = None
+            for one in dict.fromkeys((set_here.stored, set_here.all)):
+                if not one or settles(loop, one, self._slice):
+                    found = found or self._found(loop, rounds, threads, set_here.without(one))
             self._known[key] = (found, kept)
         return self._known[key][0]
+
+    def _set_in(self, loop: For, threads: Threads, counters: Counters) -> SetLocals:
+        starts: dict[Local, int] = {}
+        stored: set[Storage] = set()
+        for store in self._slice.counters_set(loop.body):
+            local = _element(store)
+            value = None if local is None else counters.get(*local, threads.ids)
+            if local is None or not isinstance(value, int):
+                stored.add(store.buffer.storage)
+            else:
+                starts[local] = value
+        return SetLocals(starts, frozenset()).without(frozenset(stored))
 
     def endless(
         self, loop: For, begin: int | None, threads: Threads, counters: Counters
@@ -157,52 +181,69 @@ class Periods:
                 yield from walk(expr)
 
     def _found(
-        self, loop: For, rounds: range, threads: Threads, starts: Mapping[Local, int]
+        self, loop: For, rounds: range, threads: Threads, set_here: SetLocals
     ) -> Window | None:
-        counters = self._guessed(loop, rounds, threads, starts)
-        here = self._pass(loop, np.array(rounds, dtype=np.int64), threads, counters)
+        try:
+            return self._repeating(loop, rounds, threads, set_here)
+        except Unclear:
+            return None
+
+    def _repeating(
+        self, loop: For, rounds: range, threads: Threads, set_here: SetLocals
+    ) -> Window | None:
+        stored = set_here.stored
+        counters = self._guessed(loop, rounds, threads, set_here)
+        here = self._pass(loop, np.array(rounds, dtype=np.int64), threads, counters, stored)
         after: dict[Local, np.ndarray] = {}
         for local, values in counters.items():
             if not np.array_equal(here.after[local][:-1], values[1:]):
                 raise Unclear
             after[local] = np.append(values, here.after[local][-1])
         where = _longest(numbered(here.columns, len(rounds)))
-        return None if where is None else Window(*where, after)
+        found = None if where is None else Window(*where, after, stored=stored)
+        return _settled(found) if found is not None and stored else found
 
     def _pass(
-        self, loop: For, index: np.ndarray, threads: Threads, counters: Mapping[Local, np.ndarray]
+        self,
+        loop: For,
+        index: np.ndarray,
+        threads: Threads,
+        counters: Mapping[Local, np.ndarray],
+        stored: frozenset[Storage],
     ) -> Repetition:
-        own = {loop.var: index}
-        here = Repetition(self._slice, own, threads, counters, len(index), self._work)
+        own, length = {loop.var: index}, len(index)
+        here = Repetition(self._slice, own, threads, counters, length, self._work, stored=stored)
         here.visit(loop.body)
         return here
 
     def _guessed(
-        self, loop: For, rounds: range, threads: Threads, starts: Mapping[Local, int]
+        self, loop: For, rounds: range, threads: Threads, set_here: SetLocals
     ) -> dict[Local, np.ndarray]:
         """What the counters that a loop sets may hold at the beginning of each iteration."""
-        if not starts:
+        if not set_here.starts:
             return {}
-        seen = [dict(starts)]
+        seen = [dict(set_here.starts)]
         for value in rounds[:FIRST_ROUNDS]:
             one = {local: np.array([value]) for local, value in seen[-1].items()}
-            here = self._pass(loop, np.array([value]), threads, one)
+            here = self._pass(loop, np.array([value]), threads, one, set_here.stored)
             seen.append({local: int(values[0]) for local, values in here.after.items()})
         return {
             local: _continued(np.array([each[local] for each in seen]), len(rounds))
-            for local in starts
+            for local in set_here.starts
         }
 
 
-def _elements(stores: list[Store]) -> list[Local] | None:
-    """The elements that stores set; None where one is not fixed, or set by a view of others."""
-    found: dict[Local, None] = {}
-    for store in stores:
-        index = constant(store.indices[0]) if len(store.indices) == 1 else None
-        if index is None or not is_whole(store.buffer):
-            return None
-        found[store.buffer.storage, index] = None
-    return list(found)
+def _element(store: Store) -> Local | None:
+    """The element that a store sets; None where it is not fixed, or set by a view of others."""
+    index = constant(store.indices[0]) if len(store.indices) == 1 else None
+    return None if index is None or not is_whole(store.buffer) else (store.buffer.storage, index)
+
+
+def _settled(window: Window) -> Window | None:
+    """The rest of a periodic part after its first period, which may find other things in the locals
+    than any period behind it; None if that is too short to spare any iterations."""
+    later = replace(window, first=window.first + window.period)
+    return later if later.end - later.first >= (SEEN + 1) * later.period else None
 
 
 def _continued(seen: np.ndarray, length: int) -> np.ndarray:

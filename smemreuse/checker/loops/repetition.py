@@ -9,11 +9,12 @@ same, as far as expressions decide what they do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 
 import numpy as np
 
 from smemreuse.checker.budget import Work
+from smemreuse.checker.loops.stored import Storage
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.interned import is_whole
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, constant, walk
@@ -49,7 +50,8 @@ class Repetition:
     `variables` is what the loop's variable holds in each iteration, `counters` what the locals that
     the loop sets hold at its beginning; `after` is what they hold at its end. `threads` come to
     the loop. Where the parts of an expression are not `settled`, which the numbers of iterations
-    tell, it is evaluated as a whole.
+    tell, it is evaluated as a whole. `stored` are the locals that the loop sets to what is not
+    known: to the same in iterations that agree.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Repetition:
         length: int,
         work: Work,
         settled: Callable[[np.ndarray], bool] | None = None,
+        stored: Set[Storage] = frozenset(),
     ):
         self._settled = settled or repeats
         self.columns: Columns = []
@@ -70,6 +73,7 @@ class Repetition:
         self._length = length
         self._work = work
         self._storages = {storage for storage, _ in counters}
+        self._stored = stored
         known = {var: one for var, one in threads.values.items() if isinstance(one, int)}
         self._rounds = Threads(np.arange(length), {**known, **variables}, self._local, NOBODY)
         self._deciding: dict[Var, Columns] = {var: [one] for var, one in variables.items()}
@@ -81,6 +85,8 @@ class Repetition:
 
     def _local(self, load: Load, asking: Threads) -> Value:
         storage = load.buffer.storage
+        if storage in self._stored:
+            return None
         if storage not in self._storages:
             value = self._threads.load(load, self._threads) if _fixed(load) else None
             return value if isinstance(value, int) else None  # threads are no iterations
@@ -120,7 +126,7 @@ class Repetition:
         if isinstance(expr, Load):
             if expr.buffer.storage in self._storages:
                 raise Unclear
-            if not expr.buffer.scope.startswith("local"):
+            if expr.buffer.storage not in self._stored and not _is_local(expr):
                 return []  # whatever element it is: what memory holds is not known
         bound = let_parts(expr) if isinstance(expr, Call) else None
         if bound is not None:
@@ -188,6 +194,10 @@ class Repetition:
             self._bound[stmt.var] = stmt.value  # what is loaded may be another value later
 
     def _set(self, stmt: Store) -> None:
+        if stmt.buffer.storage in self._stored:
+            for expr in (stmt.value, *stmt.indices):
+                self._decides(expr)
+            return
         element, value = self._element(stmt), self._value(stmt.value)
         if stmt.predicate is not None or value is None or not holds(stmt.buffer.dtype, value):
             raise Unclear
@@ -216,7 +226,7 @@ class Repetition:
         rounds = None
         if isinstance(begin, int) and isinstance(extent, int) and isinstance(step, int) and step:
             rounds = range(begin, begin + extent, step)
-        if self._slice.counters_set(stmt.body):
+        if self._sets_counters(stmt.body):
             if rounds is None or len(rounds) > MAX_INNER:
                 raise Unclear
             for number in rounds:
@@ -229,8 +239,13 @@ class Repetition:
 
     def _without_counters(self, block: Block) -> None:
         """Raises `Unclear` if a block sets counters, of which it is not known when it is run."""
-        if self._slice.counters_set(block):
+        if self._sets_counters(block):
             raise Unclear
+
+    def _sets_counters(self, block: Block) -> bool:
+        return any(
+            one.buffer.storage not in self._stored for one in self._slice.counters_set(block)
+        )
 
 
 def enumerated(
@@ -271,6 +286,10 @@ def enumerated(
         if name in names:
             rows = rows.bind(name, evaluate(value_of, rows))
     return evaluate(expr, rows)
+
+
+def _is_local(load: Load) -> bool:
+    return load.buffer.scope.startswith("local")
 
 
 def _fixed(load: Load) -> bool:
