@@ -14,7 +14,7 @@ import numpy as np
 
 from smemreuse.checker.layout import ByteIndices, ByteLayout, ByteSet
 from smemreuse.checker.machine.order import Order
-from smemreuse.checker.machine.recent import RUN, Recent, Runs
+from smemreuse.checker.machine.recent import RUN, NotedRuns, Recent
 from smemreuse.checker.traced import ANYONE, AccessKey, TracedAccess
 from smemreuse.ir.kernel import Buffer
 
@@ -49,7 +49,7 @@ class Seen:
         self.reads = np.zeros(warps, np.int64)
         self.writes = np.zeros(warps, np.int64)
         self._recent: dict[Key, Recent] = {}
-        self._runs = Runs()
+        self._runs = NotedRuns()
         self._most = most
 
     def copy(self) -> Seen:
@@ -139,7 +139,7 @@ class Seen:
                     yield found
 
     def _keep(self, entries: dict[Key, Recent]) -> None:
-        self._recent, self._runs = entries, Runs(entries.values())
+        self._recent, self._runs = entries, NotedRuns(entries.values())
 
     def _drop_past(self, order: Order) -> None:
         first, everyone = order.inserted.min(axis=0), np.arange(len(order.known))

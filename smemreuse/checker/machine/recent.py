@@ -102,7 +102,7 @@ def _by_warps(
 
 
 @dataclass(frozen=True)
-class Run:
+class NotedRun:
     """Accesses noted one after the other, the latest epochs of any of them, and the bytes that are
     read, or written, by any, as bits."""
 
@@ -111,9 +111,9 @@ class Run:
     read: int = 0
     written: int = 0
 
-    def also(self, entry: Recent) -> Run:
+    def also(self, entry: Recent) -> NotedRun:
         is_write, bits = entry.traced.is_write, entry.touched.bits
-        return Run(
+        return NotedRun(
             (*self.entries, entry),
             np.maximum(self.epochs, entry.epochs),
             self.read | (0 if is_write else bits),
@@ -121,7 +121,7 @@ class Run:
         )
 
 
-class Runs:
+class NotedRuns:
     """Accesses in the order in which they were noted, some of them out of date.
 
     Most accesses touch bytes that nothing else has touched since the last barrier, as the stores of
@@ -129,7 +129,7 @@ class Runs:
     """
 
     def __init__(self, entries: Iterable[Recent] = ()):
-        self._runs: list[Run] = []
+        self._runs: list[NotedRun] = []
         self._count = 0
         for entry in entries:
             self.add(entry)
@@ -137,18 +137,18 @@ class Runs:
     def __len__(self) -> int:
         return self._count
 
-    def copy(self) -> Runs:
-        twin = Runs()
+    def copy(self) -> NotedRuns:
+        twin = NotedRuns()
         twin._runs, twin._count = list(self._runs), self._count
         return twin
 
     def add(self, entry: Recent) -> None:
         if self._count % RUN == 0:
-            self._runs.append(Run((), np.zeros_like(entry.epochs)))
+            self._runs.append(NotedRun((), np.zeros_like(entry.epochs)))
         self._runs[-1] = self._runs[-1].also(entry)
         self._count += 1
 
-    def since(self, first: np.ndarray) -> Iterator[Run]:
+    def since(self, first: np.ndarray) -> Iterator[NotedRun]:
         """The runs whose accesses are not all before these epochs."""
         return (run for run in self._runs if (run.epochs >= first).any())
 

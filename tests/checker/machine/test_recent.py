@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from smemreuse.checker.layout import ByteLayout, ByteSet
 from smemreuse.checker.machine.history import History
 from smemreuse.checker.machine.order import Order
-from smemreuse.checker.machine.recent import RUN, Recent, Runs
+from smemreuse.checker.machine.recent import RUN, NotedRuns, Recent
 from tests.checker.small import access, shared, warps
 
 A = shared("A", 64)
@@ -51,7 +51,7 @@ def test_no_conflict_is_lost_among_runs(steps: list[tuple[str, bool, int]]) -> N
 
 
 def test_reads_meet_writes_alone_and_writes_both() -> None:
-    runs = Runs([recent(3, 1, is_write=False), recent(4, 1, is_write=True)])
+    runs = NotedRuns([recent(3, 1, is_write=False), recent(4, 1, is_write=True)])
     first, both = np.array([1, 1]), ByteSet(np.array([3, 4]))
     assert len(runs.met(both, True, first)) == 2
     assert not runs.met(ByteSet(np.array([3])), False, first)
@@ -61,14 +61,14 @@ def test_reads_meet_writes_alone_and_writes_both() -> None:
 
 def test_a_run_that_is_over_is_not_looked_at() -> None:
     old = [recent(3, 1, is_write=True) for _ in range(RUN)]
-    runs = Runs([*old, recent(3, 2, is_write=True)])
+    runs = NotedRuns([*old, recent(3, 2, is_write=True)])
     assert len(runs.met(ByteSet(np.array([3])), True, np.array([1, 1]))) == RUN + 1
     assert len(runs.met(ByteSet(np.array([3])), True, np.array([2, 1]))) == 1
     assert not list(runs.since(np.array([3, 1])))
 
 
 def test_a_copy_is_left_as_it_is() -> None:
-    runs = Runs([recent(3, 1, is_write=True)])
+    runs = NotedRuns([recent(3, 1, is_write=True)])
     twin = runs.copy()
     runs.add(recent(5, 1, is_write=True))
     assert (len(runs), len(twin)) == (2, 1)
