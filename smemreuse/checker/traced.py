@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -79,15 +80,20 @@ class AccessKey:
     certain: bool
     atomic: bool = False
 
+    @cached_property
     def _identity(self) -> tuple[object, ...]:
         arrays = (self.where, self.by_thread, self.warps)
         return (*map(id, arrays), self.is_write, self.certain, self.atomic)
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._identity)
+
     def __hash__(self) -> int:
-        return hash(self._identity())
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, AccessKey) and self._identity() == other._identity()
+        return isinstance(other, AccessKey) and self._identity == other._identity
 
 
 def by_anyone(count: int) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from smemreuse.checker.layout import ByteIndices, ByteLayout, ByteSet
 from smemreuse.checker.machine.order import Order
-from smemreuse.checker.machine.recent import RUN, NotedRuns, Recent
+from smemreuse.checker.machine.recent import RUN, NotedRuns, Recent, are_since
 from smemreuse.checker.traced import ANYONE, AccessKey, TracedAccess
 from smemreuse.ir.kernel import Buffer
 
@@ -82,18 +82,13 @@ class Seen:
         clocks have all reached `first`."""
         if not self._recent or not first.any():
             return self
-        first = np.maximum(first, 1)
-        near = {id(entry) for run in self._runs.since(first) for entry in run.entries}
-        stay = {
-            key: entry
-            for key, entry in self._recent.items()
-            if id(entry) in near and (entry.epochs >= first).any()
-        }
-        if len(stay) == len(self._recent):
+        is_open = are_since(self._recent.values(), np.maximum(first, 1))
+        if is_open.all():
             return self
         twin = Seen(len(first), self._most)
-        twin._keep(stay)
-        for entry in stay.values():
+        pairs = zip(self._recent.items(), is_open.tolist(), strict=True)
+        twin._keep({key: entry for (key, entry), stays in pairs if stays})
+        for entry in twin._recent.values():
             twin.note_latest(entry)
         return twin
 
@@ -209,7 +204,7 @@ def _united(entries: list[Recent]) -> Recent:
 
 class History:
     """The accesses of each buffer to the bytes that it shares with each other one; and where it is
-    not its own partner, those that refill it."""
+    not its own partner, those that refill it. Copies have them in common until one notes more."""
 
     def __init__(self, layout: ByteLayout, warps: int):
         self.layout = layout
@@ -219,25 +214,37 @@ class History:
             for one, others in layout.partners.items()
             for two in {one, *others}
         }
+        self._own = set(self.seen)
 
     def copy(self) -> History:
-        return self._with({pair: seen.copy() for pair, seen in self.seen.items()})
+        self._own.clear()
+        return self._with(dict(self.seen))
 
     def joined(self, other: History, mine: Order, theirs: Order) -> History:
         """The join after a branch: the accesses of both sides, but those that are past by the order
         of their side."""
         first, second = mine.inserted.min(axis=0), theirs.inserted.min(axis=0)
-        return self._with(
-            {
-                pair: seen.without_past(first).joined(other.seen[pair].without_past(second))
-                for pair, seen in self.seen.items()
-            }
-        )
+        is_same = np.array_equal(first, second)
+        self._own.clear()
+        other._own.clear()
+        joined = {}
+        for pair, seen in self.seen.items():
+            left, right = seen.without_past(first), other.seen[pair]
+            is_left = is_same and right is seen  # neither side has accessed anything
+            joined[pair] = left if is_left else left.joined(right.without_past(second))
+        return self._with(joined)
 
     def _with(self, seen: dict[BufferPair, Seen]) -> History:
         twin = object.__new__(History)
-        twin.layout, twin.warps, twin.seen = self.layout, self.warps, seen
+        twin.layout, twin.warps, twin.seen, twin._own = self.layout, self.warps, seen, set()
         return twin
+
+    def _changing(self, pair: BufferPair) -> Seen:
+        """Those of a pair, which no copy has in common with this one."""
+        if pair not in self._own:
+            self._own.add(pair)
+            self.seen[pair] = self.seen[pair].copy()
+        return self.seen[pair]
 
     def note(
         self,
@@ -255,7 +262,7 @@ class History:
             if part.start < part.stop:
                 common = traced.part(part)
                 entry = Recent(common, self.layout.byte_set(common.where), epochs, bits)
-                self.seen[traced.buffer, partner].note(key, entry, order)
+                self._changing((traced.buffer, partner)).note(key, entry, order)
 
     def is_before(self, traced: TracedAccess, partner: Buffer, order: Order) -> bool:
         """Whether all accesses of a partner are before one, to whatever bytes."""

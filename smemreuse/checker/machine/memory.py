@@ -51,7 +51,7 @@ class Shadow:
         )
 
     def same(self, other: Shadow) -> bool:
-        return bool(np.array_equal(self.held, other.held))
+        return self is other or bool(np.array_equal(self.held, other.held))
 
     def surely_lost(self, where: ByteIndices) -> ByteIndices:
         """Those of some bytes whose value is lost on every path that leads here."""
@@ -75,20 +75,35 @@ class Shadow:
 
 
 class Memory:
-    """The shadows of all buffers that share bytes."""
+    """The shadows of all buffers that share bytes. Copies have them in common until one is written
+    to."""
 
     def __init__(self, layout: ByteLayout, shadows: dict[Buffer, Shadow] | None = None):
         self.layout = layout
         self.shadows = shadows or {
             buffer: Shadow.empty(layout.sizes[buffer]) for buffer in layout.partners
         }
+        self._own: set[Buffer] = set()
 
     def copy(self) -> Memory:
-        return Memory(self.layout, {one: shadow.copy() for one, shadow in self.shadows.items()})
+        self._own.clear()
+        return Memory(self.layout, dict(self.shadows))
+
+    def _changing(self, buffer: Buffer) -> Shadow:
+        """The shadow of a buffer, which no copy has in common with this one."""
+        if buffer not in self._own:
+            self._own.add(buffer)
+            self.shadows[buffer] = self.shadows[buffer].copy()
+        return self.shadows[buffer]
 
     def joined(self, other: Memory) -> Memory:
         """Either may be the case: the sets of all bytes are united."""
-        shadows = {one: mine.joined(other.shadows[one]) for one, mine in self.shadows.items()}
+        self._own.clear()
+        other._own.clear()
+        shadows = {
+            one: mine if mine is other.shadows[one] else mine.joined(other.shadows[one])
+            for one, mine in self.shadows.items()
+        }
         return Memory(self.layout, shadows)
 
     def same(self, other: Memory) -> bool:
@@ -98,17 +113,17 @@ class Memory:
     def write(self, traced: TracedAccess) -> None:
         """A buffer gets a new value, and its partners lose theirs."""
         at = as_index(traced.where)
-        self.shadows[traced.buffer].write(at, traced.certain, traced.event)
+        self._changing(traced.buffer).write(at, traced.certain, traced.event)
         for partner in self.layout.partners[traced.buffer]:
             if partner is traced.buffer:
                 continue
             lost = self.layout.in_other(traced.buffer, partner, traced.where)
             if len(lost):
-                self.shadows[partner].clobber(as_index(lost), traced.certain, traced.event)
+                self._changing(partner).clobber(as_index(lost), traced.certain, traced.event)
 
     def fill(self, buffer: Buffer, where: ByteIndices) -> None:
         """Some bytes of a buffer have a value of its own, whichever path was taken."""
-        self.shadows[buffer].held[as_index(where)] = HELD
+        self._changing(buffer).held[as_index(where)] = HELD
 
     def lost(self, traced: TracedAccess) -> ByteIndices:
         """The bytes read whose value may have been overwritten by a partner."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -111,13 +111,23 @@ class NotedRun:
     read: int = 0
     written: int = 0
 
-    def also(self, entry: Recent) -> NotedRun:
-        is_write, bits = entry.traced.is_write, entry.touched.bits
+    @staticmethod
+    def of(entries: Sequence[Recent]) -> NotedRun:
+        read = written = 0
+        for entry in entries:
+            if entry.traced.is_write:
+                written |= entry.touched.bits
+            else:
+                read |= entry.touched.bits
+        return NotedRun(tuple(entries), _latest(entries), read, written)
+
+    def __or__(self, later: NotedRun) -> NotedRun:
+        """These accesses and later ones."""
         return NotedRun(
-            (*self.entries, entry),
-            np.maximum(self.epochs, entry.epochs),
-            self.read | (0 if is_write else bits),
-            self.written | (bits if is_write else 0),
+            (*self.entries, *later.entries),
+            np.maximum(self.epochs, later.epochs),
+            self.read | later.read,
+            self.written | later.written,
         )
 
 
@@ -125,40 +135,60 @@ class NotedRuns:
     """Accesses in the order in which they were noted, some of them out of date.
 
     Most accesses touch bytes that nothing else has touched since the last barrier, as the stores of
-    an unrolled loop do: that is then seen of a whole run at once.
+    an unrolled loop do: that is then seen of a whole run at once. `_new` are those that are not in
+    a run yet, since nothing has been asked.
     """
 
     def __init__(self, entries: Iterable[Recent] = ()):
         self._runs: list[NotedRun] = []
-        self._count = 0
-        for entry in entries:
-            self.add(entry)
+        self._new = list(entries)
+        self._count = len(self._new)
 
     def __len__(self) -> int:
         return self._count
 
     def copy(self) -> NotedRuns:
-        twin = NotedRuns()
+        twin = NotedRuns(self._new)
         twin._runs, twin._count = list(self._runs), self._count
         return twin
 
     def add(self, entry: Recent) -> None:
-        if self._count % RUN == 0:
-            self._runs.append(NotedRun((), np.zeros_like(entry.epochs)))
-        self._runs[-1] = self._runs[-1].also(entry)
+        self._new.append(entry)
         self._count += 1
 
-    def since(self, first: np.ndarray) -> Iterator[NotedRun]:
-        """The runs whose accesses are not all before these epochs."""
-        return (run for run in self._runs if (run.epochs >= first).any())
+    def _take_in(self) -> None:
+        """Puts the new ones into runs."""
+        if self._new and self._runs and len(self._runs[-1].entries) < RUN:
+            room = RUN - len(self._runs[-1].entries)
+            self._runs[-1] |= NotedRun.of(self._new[:room])
+            del self._new[:room]
+        for at in range(0, len(self._new), RUN):
+            self._runs.append(NotedRun.of(self._new[at : at + RUN]))
+        self._new.clear()
 
     def met(self, theirs: ByteSet, is_write: bool, first: np.ndarray) -> set[int]:
         """The identities of the accesses that may touch some of these bytes, not before `first`,
         and that a write, or a read, must come after."""
+        self._take_in()
         bits = theirs.bits
         return {
             id(entry)
-            for run in self.since(first)
+            for run in self._runs
+            if (run.epochs >= first).any()
             if run.written & bits or (is_write and run.read & bits)
             for entry in run.entries
         }
+
+
+def are_since(entries: Collection[Recent], first: np.ndarray) -> np.ndarray:
+    """Which of some accesses are not before these epochs."""
+    epochs = np.array([one.epochs for one in entries])
+    found: np.ndarray = np.any(epochs >= first, axis=1)
+    return found
+
+
+def _latest(entries: Sequence[Recent]) -> np.ndarray:
+    if len(entries) == 1:
+        return entries[0].epochs
+    found: np.ndarray = np.array([one.epochs for one in entries]).max(axis=0)
+    return found

@@ -33,16 +33,17 @@ class Counters:
         twin = self.copy()
         for key in {**self.values, **other.values}:
             mine, theirs = self.values.get(key, UNKNOWN), other.values.get(key, UNKNOWN)
-            if not np.all(np.equal(mine, theirs)):
+            if mine is not theirs and not np.all(np.equal(mine, theirs)):
                 twin.values[key] = UNKNOWN
         return twin
 
     def same(self, other: Counters) -> bool:
         """Whether as much is known in both."""
-        return all(
-            np.all(np.equal(self.values.get(key, UNKNOWN), other.values.get(key, UNKNOWN)))
-            for key in {**self.values, **other.values}
-        )
+        for key in {**self.values, **other.values}:
+            mine, theirs = self.values.get(key, UNKNOWN), other.values.get(key, UNKNOWN)
+            if mine is not theirs and not np.all(np.equal(mine, theirs)):
+                return False
+        return True
 
     def get(self, storage: Buffer | Var, index: int, ids: np.ndarray) -> Value:
         """The value, if it is known for all of these threads."""

@@ -365,3 +365,22 @@ def test_what_a_warp_does_together_is_never_sure_to_be_another_lane() -> None:
     assert found.verdict is UNPROVED
     plainly = before.replace(store, "As[31 - tx] = tx\n")
     assert judge(plainly, threads=32, elements=256, declared=declared).verdict is UNSOUND
+
+
+def test_copies_and_joins_remember_alone() -> None:
+    history, order = note(History(LAYOUT, WARPS), (True, 0, 1, 4)), Order(WARPS)
+    twin = history.copy()
+    joined = history.joined(twin, order, order)
+    note(twin, (True, 0, 2, 4))
+    note(joined, (True, 1, 3, 4))
+    assert [latest(one, is_write=False) for one in (history, twin, joined)] == [
+        [1, 0],
+        [2, 0],
+        [1, 3],
+    ]
+    note(history, (True, 1, 5, 4))
+    assert [latest(one, is_write=False) for one in (history, twin, joined)] == [
+        [1, 5],
+        [2, 0],
+        [1, 3],
+    ]

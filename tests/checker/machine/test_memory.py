@@ -255,3 +255,17 @@ def test_of_a_kernel_itself_nothing_is_lost_and_what_is_unwritten_is_known() -> 
     write(other, A, 4, 8)
     assert other.unwritten(read).tolist() == []
     assert memory.joined(other).unwritten(read).tolist() == [4, 5, 6, 7]
+
+
+def test_what_was_joined_changes_alone() -> None:
+    """Neither side is written to where the join is, nor the join where a side is."""
+    one = Memory(LAYOUT)
+    write(one, A, 0, 8)
+    other = one.copy()
+    write(other, C, 0, 4)
+    joined = one.joined(other)
+    write(joined, B, 0, 4)
+    assert (lost(one, A), lost(other, A), lost(joined, A)) == ([], [], [4, 5, 6, 7])
+    write(one, B, 0, 1)
+    write(other, B, 1, 2)
+    assert (lost(one, A), lost(other, A), lost(joined, A)) == ([4], [5], [4, 5, 6, 7])

@@ -64,7 +64,7 @@ def test_a_run_that_is_over_is_not_looked_at() -> None:
     runs = NotedRuns([*old, recent(3, 2, is_write=True)])
     assert len(runs.met(ByteSet(np.array([3])), True, np.array([1, 1]))) == RUN + 1
     assert len(runs.met(ByteSet(np.array([3])), True, np.array([2, 1]))) == 1
-    assert not list(runs.since(np.array([3, 1])))
+    assert not runs.met(ByteSet(np.array([3])), True, np.array([3, 1]))
 
 
 def test_a_copy_is_left_as_it_is() -> None:
