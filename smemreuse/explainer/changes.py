@@ -14,7 +14,7 @@ from itertools import combinations
 
 from smemreuse.analysis.stages import Stages, stages_of
 from smemreuse.explainer.conditions import Conditions
-from smemreuse.explainer.pairs import BufferPair, Explainer, where
+from smemreuse.explainer.pairs import OF_CHANGES, BufferPair, Explainer, where
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.ir.launch import least_blocks
@@ -242,7 +242,9 @@ class Changes:
         return found
 
     def _may_share(self, pair: BufferPair) -> bool:
-        return bool(self._plan.shared_bytes(*pair)) or self._explainer.pair(pair).may_share
+        if self._plan.shared_bytes(*pair):
+            return True
+        return self._explainer.pair(pair, most=OF_CHANGES).may_share
 
     # What may be changed ------------------------------------------------------------------------
 

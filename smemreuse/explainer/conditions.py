@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from smemreuse.analysis.stages import stages_of
-from smemreuse.explainer.pairs import BufferPair, Explainer, where
+from smemreuse.explainer.pairs import OF_CHANGES, BufferPair, Explainer, where
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.results.explanation import Explanation
@@ -97,7 +97,8 @@ class Conditions:
         """The change that lets a pair share; None where one change is not enough, or no remedy is
         known."""
         together = self._explainer.is_touched_together(pair)
-        found = self._explainer.pair(pair, most=0 if together else None)  # no verdict needed then
+        most = 0 if together else OF_CHANGES  # no verdict is needed then
+        found = self._explainer.pair(pair, most=most)
         against = [(one.rule, one.sentence) for one in found.causes if one.rule is not None]
         if together:
             return None if against else self._reordered(found)

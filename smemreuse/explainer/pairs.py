@@ -25,13 +25,16 @@ from smemreuse.results.explanation import LIVE_TOGETHER, NOT_JUDGED, Cause, Expl
 from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import LiveRange, StmtEntry
-from smemreuse.results.verdict import Judged, Verdict
+from smemreuse.results.verdict import LIMIT_OF_WORK, UNSOUND, Judged, Verdict
 
 BufferPair = tuple[Buffer, Buffer]
 
 
 OF_PAIRS = 300_000_000
 """Units of work for the layouts of two buffers that are judged where all pairs are asked for."""
+
+OF_CHANGES = 2 * OF_PAIRS
+"""The same where changes to a kernel need some of them, with those that were judged before."""
 
 OF_PAIR = 30_000
 """Units that each of these takes at least, for each of the kernel's buffers."""
@@ -140,15 +143,17 @@ class Explainer:
             return NOT_JUDGED
         work = work_of(self._kernel)
         before = work.done
-        verdict = self._alone(pair)
+        verdict = self._alone(pair, None if most is None else most - self._spent)
         self._spent += max(work.done - before, OF_PAIR * len(self._buffers))
-        return verdict
+        is_cut_short = any(one.startswith(LIMIT_OF_WORK) for one in verdict.uncovered)
+        is_judged = most is None or verdict.verdict is UNSOUND or not is_cut_short
+        return verdict if is_judged else NOT_JUDGED
 
     @cached_property
     def _smallest(self) -> Judged:
         return judged_plan(self._kernel, self._scope, objective="bytes")
 
-    def _alone(self, pair: BufferPair) -> Verdict:
+    def _alone(self, pair: BufferPair, most: int | None) -> Verdict:
         align = self._align
         offsets = {pair[0]: 0, pair[1]: 0}
         end = max(buffer.size or 0 for buffer in pair)
@@ -156,7 +161,7 @@ class Explainer:
             if buffer not in offsets and buffer.size is not None:
                 offsets[buffer] = align_up(end, align[buffer])
                 end = offsets[buffer] + buffer.size
-        return judge_offsets(self._kernel, self._scope, offsets, end, align)
+        return judge_offsets(self._kernel, self._scope, offsets, end, align, most=most)
 
     def _causes(self, found: Dataflow, pair: BufferPair) -> Iterator[Cause]:
         """What decides comes first: `forbidden_by` names that."""

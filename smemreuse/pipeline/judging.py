@@ -12,6 +12,7 @@ from enum import Enum
 
 from smemreuse.analysis.barriers import barriers_needed, with_barriers
 from smemreuse.checker import check_plan, work_of
+from smemreuse.checker.budget import Work
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt
 from smemreuse.results.plan import Plan
@@ -50,14 +51,16 @@ def judge_offsets(
     arena: int,
     alignments: Mapping[Buffer, int],
     effort: Effort = Effort.PROOF,
+    most: int | None = None,
 ) -> Verdict:
-    """The verdict of `judge` for a layout given as offsets and arena size in bytes.
+    """The verdict of `judge` for a layout given as offsets and arena size in bytes. `most`: units
+    of work for it, where they are fewer than for any other.
 
     Where the compiler synchronizes after the merge, as TileLang does, its barriers are assumed.
     Elsewhere the plan brings the barriers that it needs, as the pass and `smemreuse apply` insert
     them.
     """
-    key = (scope, tuple(offsets.items()), arena, tuple(alignments.items()), effort)
+    key = (scope, tuple(offsets.items()), arena, tuple(alignments.items()), effort, most)
     return facts_of(kernel).ask(verdict_of_layout, *key)
 
 
@@ -83,8 +86,10 @@ def verdict_of_layout(
     arena: int,
     alignments: _Bytes,
     effort: Effort,
+    most: int | None,
 ) -> Verdict:
     """Computes the verdict of `judge_offsets`, which remembers it."""
+    work = work_of(facts.kernel)
     kernel, places, align = facts.kernel, dict(offsets), dict(alignments)
     needed = barriers_with(kernel, places)
     if needed:
@@ -97,7 +102,7 @@ def verdict_of_layout(
         align,
         assume_barriers=version_of(kernel).synchronizes_later,
         accesses=facts_of(kernel).memory,
-        work=work_of(facts.kernel),
+        work=work if most is None else Work(most, work),
         bounded=effort is Effort.BOUNDED,
         optimistic=effort is not Effort.PROOF,
     )
