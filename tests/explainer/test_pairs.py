@@ -9,7 +9,7 @@ import pytest
 
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.explainer import pairs as pairs_module
-from smemreuse.explainer.pairs import Explainer, explained_pairs, where
+from smemreuse.explainer.pairs import Explainer, explained_pairs, explainer_of, where
 from smemreuse.explainer.plans import judged_plan
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import plan_kernel
@@ -155,6 +155,16 @@ def test_of_many_pairs_only_the_first_are_judged(monkeypatch: pytest.MonkeyPatch
     again = explained_pairs(made, SCOPE)
     assert again is not None
     assert NOT_JUDGED not in [one.verdict for one in again]
+
+
+def test_a_pair_gets_no_more_work_than_is_left() -> None:
+    """What a check that is cut short says is not kept: it says nothing of the pair."""
+    (made,) = read_dump(DUMPS / "while_table.sm_80.tir").kernels
+    explainer = explainer_of(made, SCOPE)
+    by_name = {explainer.names[one]: one for one in made.allocations(SCOPE)}
+    pair = by_name["scratch"], by_name["table"]
+    assert explainer.pair(pair, most=1).verdict is NOT_JUDGED
+    assert explainer.pair(pair).verdict.verdict is UNSOUND
 
 
 def test_without_the_checker_a_pair_is_proved_by_a_plan_alone() -> None:
