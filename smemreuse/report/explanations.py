@@ -55,15 +55,23 @@ def explain_lines(
     yield Text(f"{subject.kernel.name} ({subject.scope}): {one} and {two} {share} bytes")
     for name, live, ends in zip(found.names, found.live, found.lifetimes, strict=True):
         yield Text(f"  {name} is {f'live {ends}'.strip() if live else 'unused'}")
-    for reason in found.reasons:
-        yield Text(f"  {reason.replace(_WIDENED, 'with live ranges that long, ')}")
+    yield from (Text(f"  {reason}") for reason in _together(found.reasons))
     if found.settled:
         yield Text("  without the checker, which follows every byte, these would keep them apart:")
-        settled = (one.replace(_WIDENED, "with live ranges that long, ") for one in found.settled)
-        yield from (Text(f"    {reason}") for reason in settled)
+        yield from (Text(f"    {reason}") for reason in _together(found.settled))
     yield Text(f"  checker, with {one} and {two} at the same offset: {found.verdict.verdict}")
     yield from findings(found.verdict, drawn=drawn, width=width)
     yield from grounds_lines(grounds if found.verdict.sound else None, found.verdict.assumptions)
+
+
+def _together(reasons: Sequence[str]) -> Iterator[str]:
+    """Reasons for people; those that differ in nothing but their statements are one."""
+    places: dict[str, list[str]] = {}
+    for reason in reasons:
+        text, _, place = reason.replace(_WIDENED, "with live ranges that long, ").partition(" in `")
+        places.setdefault(text, []).extend([f"`{place}"] * bool(place))
+    for text, named in places.items():
+        yield f"{text} in {', '.join(named)}" if named else text
 
 
 def explain_summary(

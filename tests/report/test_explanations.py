@@ -63,6 +63,9 @@ def test_everything_about_a_pair() -> None:
         "    rule 4: in arms",
         "  checker, with As and Cs at the same offset: sound",
     ]
+    alike = ("rule 5: As: is late in `a` (line 1)", "rule 5: As: is late in `b` (line 2)", "rule 6")
+    told = [line.plain for line in explain_lines(SUBJECT, explanation(A, C, settled=alike))]
+    assert told[4:6] == ["    rule 5: As: is late in `a` (line 1), `b` (line 2)", "    rule 6"]
     unproved = explanation(A, buffer("Us", 4), CARRIED, verdict=Verdict(UNPROVED))
     first, *rest = (line.plain for line in explain_lines(SUBJECT, unproved))
     assert first.endswith("As and Us are not proved to share bytes")
