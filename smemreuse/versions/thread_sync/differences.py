@@ -1,17 +1,21 @@
 """How far apart two elements are that `ThreadSync` compares, by the terms of their indices.
 
-Terms that both have, of values that are the same for both, cancel out; what a term changes by from
-one round of a loop to the next is known by its form, and the rest by interval arithmetic. What is
-shown unequal so, the pass's solver shows as well: sums of few terms.
+Terms that both have, of values that are the same for both, cancel out. What those change by from one
+round of a loop to the next that depend on the round alone is computed round by round, what others do
+is known by their form, and the rest by interval arithmetic. What is shown unequal so, the pass's
+solver shows as well: sums of few terms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
+
+import numpy as np
 
 from smemreuse.ir.expr import Call, Expr, Var, constant, same, variables_in, walk
 from smemreuse.semantics.bounds import Interval, bounds
+from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.periodic import growth
 
 _BITWISE = ("bitwise_xor", "bitwise_or", "bitwise_and")
@@ -20,6 +24,12 @@ _BITWISE = ("bitwise_xor", "bitwise_or", "bitwise_and")
 MAX_INTERVALS = 2
 """Of sums with more than one remainder or quotient that changes the solver may find no proof in its
 time: TileLang 0.1.15 puts barriers between stores to swizzled tiles that never meet."""
+
+
+MAX_ROUNDS = 1 << 12
+
+_Term = tuple[int, Expr]
+"""A factor, and what it is multiplied with."""
 
 
 @dataclass(frozen=True)
@@ -42,23 +52,46 @@ def differences(
     if var is not None and var in ranges:
         ranges[var] = (ranges[var][0] + 1, ranges[var][1])
     found: set[Interval] | None = {(0, 0)}
-    left = list(_terms(two.index, two.width))
-    for factor, expr in _terms(one.index, one.width):
-        at = next(
-            (at for at, (by, other) in enumerate(left) if by == factor and same(other, expr)), -1
-        )
-        if at >= 0 and variables_in(expr) <= shared:
-            del left[at]
-            changes = {0} if var is None else growth(expr, var)
-            found = _sums(found, -factor, None if changes is None else {(by, by) for by in changes})
-        else:
-            found = _sums(found, factor, _one(reach_of(expr, one.ranges)))
+    of_round, left = list[_Term](), list(_terms(two.index, two.width))
+    for term in _terms(one.index, one.width):
+        at = next((at for at, other in enumerate(left) if _are_alike(term, other)), None)
+        if at is None or not variables_in(term[1]) <= shared:
+            found = _sums(found, term[0], _one(reach_of(term[1], one.ranges)))
+            continue
+        del left[at]
+        if var is not None and variables_in(term[1]) == {var} and var in one.ranges:
+            of_round.append(term)
+        elif var is not None:
+            found = _sums(found, -term[0], _points(growth(term[1], var)))
     for factor, expr in left:
         found = _sums(found, -factor, _one(reach_of(expr, ranges)))
-    return found
+    if found is None or var is None or not of_round:
+        return found
+    changes = _round_by_round(of_round, var, one.ranges[var])
+    if changes is None:
+        return None
+    return {(low - by, high - by) for low, high in found for by in changes}
 
 
-def _terms(expr: Expr, factor: int) -> Iterator[tuple[int, Expr]]:
+def _are_alike(one: _Term, two: _Term) -> bool:
+    return one[0] == two[0] and same(one[1], two[1])
+
+
+def _round_by_round(terms: Iterable[_Term], var: Var, rounds: Interval) -> set[int] | None:
+    """What a sum changes by from each value of `var` to the next, all else being no part of it."""
+    values = np.arange(rounds[0], rounds[1] + 1)
+    if len(values) > MAX_ROUNDS:
+        return None
+    threads, total = Threads(np.arange(len(values)), {var: values}), np.zeros_like(values)
+    for factor, expr in terms:
+        value = evaluate(expr, threads)
+        if value is None:
+            return None
+        total = total + factor * value
+    return {*np.diff(total).tolist()}
+
+
+def _terms(expr: Expr, factor: int) -> Iterator[_Term]:
     """The terms of which a sum consists, each with its factor."""
     if isinstance(expr, Call) and expr.op in ("add", "sub"):
         yield from _terms(expr.args[0], factor)
@@ -87,6 +120,10 @@ def _sums(
         return None
     scaled = [sorted((factor * low, factor * high)) for low, high in more]
     return {(low + least, high + most) for low, high in found for least, most in scaled}
+
+
+def _points(values: Set[int] | None) -> set[Interval] | None:
+    return None if values is None else {(value, value) for value in values}
 
 
 def _one(interval: Interval | None) -> set[Interval] | None:
