@@ -71,8 +71,10 @@ def test_without_places_a_buffer_is_apart_while_indices_stay_inside() -> None:
         ("tx", Answer.NO),
         ("i // 2 * 64 + tx", Answer.MAYBE),
         ("c[0] + i // 2 * 2", Answer.MAYBE),
-        # to other elements in each round, but it takes more than one remainder to show it
-        ("i // 2 * 128 + (tx + i) % 2 * 64 + tx // 2", Answer.MAYBE),
+        ("i // 2 * 128 + i % 2 * 64 + tx", Answer.NO),  # as each round shows
+        ("i // 2 * 128 + (tx + i) % 2 * 64 + tx // 2", Answer.NO),
+        # to other elements in each round, but it takes two remainders of more than that to show it
+        ("(tx // 2 + i // 2) % 2 * 128 + (tx + i) % 2 * 64 + tx // 2", Answer.MAYBE),
     ],
 )
 def test_stores_of_one_thread_in_the_next_round(index: str, answer: Answer) -> None:

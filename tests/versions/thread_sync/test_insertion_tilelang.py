@@ -32,6 +32,14 @@ SEQUENCES = {
     "only the next round": rounds(f"{CROSS}A[tx + 64] = D[tx]\nO[tx] = A[tx + 65]\n{STORE}"),
     "stores alone": rounds("A[tx] = D[tx + k]\n"),
     "stores that move on": rounds("A[tx + k * 64] = D[tx]\n"),
+    "stores round by round": rounds("A[k // 2 * 128 + k % 2 * 64 + tx] = D[tx]\n"),
+    "one swizzled bit": rounds("A[k // 2 * 128 + (tx + k) % 2 * 64 + tx // 2] = D[tx]\n"),
+    "one swizzled bit of a warp": rounds(
+        "A[k // 2 * 128 + (tx % 8 // 4 + k % 2) % 2 * 64 + tx // 8 * 4 + tx % 4] = D[tx]\n"
+    ),
+    "two swizzled bits": rounds(
+        "A[(tx // 2 + k // 2) % 2 * 128 + (tx + k) % 2 * 64 + tx // 2] = D[tx]\n"
+    ),
     "stores to two stages": rounds("A[tx + k % 2 * 64] = D[tx]\n", "n"),
     "stores to two stages, read": rounds(
         "A[tx + k % 2 * 64] = D[tx]\nO[tx] = A[63 - tx + k % 2 * 64]\n", "n"
