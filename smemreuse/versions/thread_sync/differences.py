@@ -1,9 +1,9 @@
 """How far apart two elements are that `ThreadSync` compares, by the terms of their indices.
 
 Terms that both have, of values that are the same for both, cancel out. From one round of a loop to
-the next, what those change by that depend on the round alone is computed round by round; what others
-do is known by their form, and the rest by interval arithmetic. What is shown unequal so, the pass's
-solver shows as well: sums of few terms.
+the next, what those change by that depend on the round alone is computed round by round; what
+others do is known by their form, and the rest by interval arithmetic. What is shown unequal so, the
+pass's solver shows as well: sums of few terms.
 """
 
 from __future__ import annotations
