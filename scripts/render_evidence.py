@@ -27,7 +27,10 @@ LATE, PLAIN = "with some threads delayed on purpose by 20 us", "with nothing del
 WARP = "with one warp delayed on purpose by 2 ms"
 AT_WITNESS = "with threads of the witness late"
 FILLED = "with shared memory filled first"
-BUSY, QUEUED = "with the engine kept busy on purpose", "with the reads delayed on purpose"
+BUSY, QUEUED = (
+    "with the asynchronous engine kept busy on purpose",
+    "with the reads delayed on purpose",
+)
 
 WITNESSES: Mapping[str, tuple[str, str]] = {
     "read_before_the_barrier": ("read after write", LATE),

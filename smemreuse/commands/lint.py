@@ -56,7 +56,9 @@ from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.known_hazards import KnownKernel, known_to
 from smemreuse.results.matching import KernelName
 
-FINDINGS = "[...] names a finding, for --show, for `reproduce --finding` and in smemreuse.toml"
+FINDINGS = (
+    "[...] names a finding: for --show, for `reproduce --finding`, to accept it in smemreuse.toml"
+)
 
 WIDEST = 100
 """The most characters of a line of a timeline."""
@@ -157,7 +159,7 @@ def lint(
             RULES,
             summary=linted_line(found).plain if found else "",
         )
-    step = after_lint(found, gate, output)
+    step = after_lint(found, gate, output, batch.files[0] if batch.files else "-")
     batch.end(reasons, step, aside=output == "-")
 
 

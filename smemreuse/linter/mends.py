@@ -59,8 +59,9 @@ def wait(engine: Engine, name: str, one: Site, two: Site) -> Mend:
 
 def wait_at_the_end(engine: Engine, name: str, site: Site) -> Mend:
     """An access that is in flight when the kernel is over."""
-    of_what = f", which fills {name}" if engine is Engine.TMA_LOAD else f" {name}"
-    sentence = f"{WAITS.get(engine, 'wait for it')}{of_what}, after {_at(site)}."
+    waits = WAITS.get(engine, "wait for it")
+    of_what = f" at {_at(site)}" if engine is Engine.TMA_LOAD else f" {name}, after {_at(site)}"
+    sentence = f"on every way to the kernel's end, {waits}{of_what}."
     return Mend(Remedy.WAIT, sentence, after=site, engine=engine.value)
 
 
@@ -78,7 +79,9 @@ def fence(one: Site, two: Site, ids: np.ndarray, place: FencePlace, *, own: bool
         return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
     waited = "" if place.wait is None else f" at {_at(place.wait)}"
     done = f"after they have waited{waited} for the copies of" if is_copied else "after"
-    sentence = f"let {who} {PROXY_FENCE} {done} {_at(one)}, {_before(two, place, own=own)}."
+    before = _before(two, place, own=own)
+    comma = "" if before.startswith("and") else ","
+    sentence = f"let {who} {PROXY_FENCE} {done} {_at(one)}{comma} {before}."
     return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
 
 
@@ -95,7 +98,10 @@ def _before(two: Site, place: FencePlace, *, own: bool) -> str:
         )
     if place.follows and own:
         # Directly after the wait, so that no fence comes between: then the reader's own will do.
-        return f"where the compiler will insert a barrier, and before {_at(two)}"
+        return (
+            f"and before {_at(two)}; the barrier that the compiler will insert comes directly after "
+            "that wait"
+        )
     return f"before the barrier or mbarrier that orders {_at(two)} after it"
 
 

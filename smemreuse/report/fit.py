@@ -102,7 +102,8 @@ NOT_CHECKED = (
 FITS_ITSELF = (
     "or let smemreuse try: compile the TileLang function inside `with "
     'smemreuse.tilelang.merge(objective="fit", limit={limit}):`, which takes fewer stages, loads '
-    "tiles again or slices products, where the results are proved to stay the same"
+    "tiles again instead of keeping them, or takes products in slices, where the results are "
+    "proved to stay the same"
 )
 
 TILES_ESTIMATED = "estimate: live ranges and all other buffers stay as they are"
@@ -177,12 +178,14 @@ def _changed_lines(one: Fit) -> Iterator[Text]:
     """A kernel that does not fit as it is, and the changes with which it does."""
     if one.bytes is None:
         return
-    yield Text(f"{_named(one)} takes {_too_many(one.bytes, one.limit)}; it would fit", style="bold")
-    if one.steps or one.smaller is None:
-        yield from _step_lines(one.steps, one.limit)
+    steps = one.steps if one.steps or one.smaller is None else one.smaller.steps
+    number = len(steps) + (steps is not one.steps)
+    together = "" if number < 2 else f" with {'both' if number == 2 else f'all {number}'} of these"
+    head = f"{_named(one)} takes {_too_many(one.bytes, one.limit)}; it would fit{together}"
+    yield Text(head, style="bold")
+    yield from _step_lines(steps, one.limit)
+    if steps is one.steps or one.smaller is None:
         return
-    yield from _step_lines(one.smaller.steps, one.limit)
-    number = len(one.smaller.steps) + 1
     tiles = ", ".join(
         f"{each.name} {each.after:,} bytes instead of {each.bytes:,}" for each in one.smaller.tiles
     )
@@ -202,7 +205,7 @@ def _numbered(number: int) -> str:
 
 def _too_many(size: int, limit: int) -> str:
     """The bytes of a block, held against those that it may have."""
-    return f"{size:,} bytes, {f'{size - limit:,} too many' if size > limit else 'fits'}"
+    return f"{size:,} bytes, {f'{size - limit:,} too many' if size > limit else 'which fits'}"
 
 
 def _fitting_words(one: Fit) -> str:

@@ -20,6 +20,7 @@ from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.hazards import (
     Hazard,
     HazardKind,
+    HazardOrigin,
     LintReport,
     LintStatus,
     Site,
@@ -206,11 +207,21 @@ def failures(found: Sequence[Linted], gate: Gate, since: str = "") -> list[str]:
     option = "--strict" if gate.strict else f"--fail-on {gate.fail_on.value}"
     which = "hazards" if gate.strict else _FAILING[gate.fail_on]
     what = f"{since} {which}".strip()
+    generated = sum(
+        any(_passes_as_generated(hazard, gate) for hazard in one.hazards) for one in found
+    )
+    apart = f"; what the compiler generated, in {counted(generated, 'kernel')}, does not count"
     clauses = {
-        f"{counted(stopped, 'kernel')} with {what} ({option})": stopped,
+        f"{counted(stopped, 'kernel')} with {what} ({option}){apart * bool(generated)}": stopped,
         f"{counted(unclear, 'kernel')} not followed to the end, which fails by {option}": unclear,
     }
     return holding(clauses)
+
+
+def _passes_as_generated(hazard: Hazard, gate: Gate) -> bool:
+    """Whether a certain hazard does not count since the compiler has generated it."""
+    is_generated = hazard.origin is HazardOrigin.COMPILER
+    return hazard.certain and is_generated and not gate.stops(hazard)
 
 
 def passing_line(found: Sequence[Linted], gate: Gate) -> Text | None:

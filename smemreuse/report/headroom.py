@@ -85,10 +85,10 @@ def _change_lines(both: ShippedHeadroom, everything: bool) -> Iterator[Text]:
         yield Text(f"{lead}: {change_words(change, both.shipped)}")
     rest = [one.arena_bytes for one in both.changes if one not in told]
     if rest:
-        least = f"{min(rest):,} bytes{' at the least' if len(rest) > 1 else ''}"
-        what = f"{counted(len(rest), 'change')} would take fewer bytes, {least}"
-        gains, them = ("gains", "it") if len(rest) == 1 else ("gain", "them")
-        yield Text(f"{what}, and {gains} no block (--all lists {them})", style="dim")
+        least = f"{'as few as ' if len(rest) > 1 else ''}{min(rest):,} bytes in all"
+        what = f"{counted(len(rest), 'change')} of the source would leave {least}"
+        them = "it" if len(rest) == 1 else "them"
+        yield Text(f"{what}, and gain no block (--all lists {them})", style="dim")
 
 
 def _beyond_lines(both: ShippedHeadroom) -> Iterator[Text]:

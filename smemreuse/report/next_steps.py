@@ -165,7 +165,7 @@ def after_fit(found: Sequence[Fit]) -> NextStep:
     large = [one for one in found if not one.fits]
     for one in large:
         if one.steps or one.smaller:
-            why = "the statements at these lines, of the first that can be made to fit"
+            why = "which statements keep its buffers live"
             return command(why, "explain", path(one.file), "--objective", "bytes")
     if large:
         why = "which buffers are live at the peak, and how long"
@@ -209,19 +209,25 @@ def after_check(
     return NO_BUFFERS if failed else nothing("no plan fails")
 
 
-def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None) -> NextStep:
-    """`fixed` is the file with the fixes, where they were asked for."""
+def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None, dump: str = "-") -> NextStep:
+    """`fixed` is the file with the fixes of a `dump`, where they were asked for."""
     if not found:
         return nothing("there is no device kernel")
     hazards = [
         (one.file, hazard, identity.short) for one in found for hazard, identity in one.open_hazards
     ]
+    has_edits = any(one.mending is not None and one.mending.edits for one in found)
+    if not hazards and has_edits and fixed is not None and "-" not in (fixed, dump):
+        why = f"{_without_hazards(found, fixed)}; what the source of the kernel still lacks"
+        return NextStep(why, ("diff", *quoted(path(dump), path(fixed))))
     if not hazards:
         return nothing(_without_hazards(found, fixed))
     hazards.sort(key=lambda one: (not gate.stops(one[1]), not one[1].certain))
     file, hazard, finding = hazards[0]
     if fixed is None and _can_be_inserted(hazard):
-        return command("insert all fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
+        files = {file for file, one, _ in hazards if _can_be_inserted(one)}
+        first = f", of the first of {len(files):,} files" if len(files) > 1 else ""
+        return command(f"insert all fixes{first}", "lint", path(file), "--fix", "-o", "fixed.tir")
     shown = path(fixed or file)
     return command("draw what goes wrong", "lint", shown, "--show", finding)
 

@@ -36,9 +36,9 @@ def test_smaller_tiles_come_after_the_changes_and_are_an_estimate() -> None:
     smaller = FitTiles((STEP,), (SmallerTile("Cs", 600, 300),), 400)
     assert told(replace(HOPELESS, smaller=smaller)) == [
         "1 kernel, at most 500 bytes a block: 1 would fit with smaller tiles",
-        "k.tir: k (shared.dyn) takes 900 bytes, 400 too many; it would fit",
+        "k.tir: k (shared.dyn) takes 900 bytes, 400 too many; it would fit with both of these",
         "  1. if the loop at line 9 had 1 stage: 700 bytes, 200 too many",
-        "  2. and if tiles were smaller, Cs 300 bytes instead of 600: 400 bytes, fits (estimate)",
+        "  2. and if tiles were smaller, Cs 300 bytes instead of 600: 400 bytes, which fits (estimate)",
         TILES_ESTIMATED,
     ]
 
@@ -64,7 +64,7 @@ def test_changes_are_told_one_after_the_other() -> None:
     both = (STEP, replace(STEP, condition="if `x` (line 3) came first", bytes=400))
     assert told(replace(HOPELESS, steps=both))[2:4] == [
         "  1. if the loop at line 9 had 1 stage: 700 bytes, 200 too many",
-        "  2. and if line 3 came first: 400 bytes, fits",
+        "  2. and if line 3 came first: 400 bytes, which fits",
     ]
 
 

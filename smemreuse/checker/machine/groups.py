@@ -9,8 +9,6 @@ from smemreuse.ir.expr import Call
 from smemreuse.semantics.effects import Engine, Wait
 from smemreuse.semantics.evaluate import Value
 
-_WAIT = "ptx_wait_group"
-
 
 class Groups:
     """What commits and waits do to the state."""
@@ -35,7 +33,7 @@ class Groups:
             keep = self._values(operands[wait.keep], agent.threads)
         if not isinstance(keep, int) or keep < 0 or agent.partly:
             return
-        if not keep and call.op == _WAIT and self._operations.waits_for_uncommitted:
+        if not keep and wait.of_no_group and self._operations.waits_for_uncommitted:
             self._state.engines.may_be_over(wait.engine, agent.threads.ids)
         order = self._state.order
         for traced, whole in self._state.engines.wait(wait.engine, keep, agent.threads.ids):

@@ -58,7 +58,7 @@ def _cp_async(call: Call) -> Effect | None:
 _CP_ASYNC: Rows = {
     "ptx_cp_async": _cp_async,
     "ptx_commit_group": Effect(commits=Engine.CP_ASYNC),
-    "ptx_wait_group": Effect(waits=Wait(Engine.CP_ASYNC, keep=0)),
+    "ptx_wait_group": Effect(waits=Wait(Engine.CP_ASYNC, keep=0, of_no_group=True)),
     "ptx_cp_async_barrier_noinc": Effect(mbarrier=Mbarrier(Signal.ARRIVE_WITH_COPIES)),
     # It raises the count of arrivals that are due by the one that it makes later.
     "ptx_cp_async_barrier": Effect(mbarrier=Mbarrier(Signal.HOLD_FOR_COPIES)),

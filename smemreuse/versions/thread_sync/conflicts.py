@@ -23,7 +23,7 @@ COMPARED = 16
 """Units of work for each pair of accesses."""
 
 
-class Answer(Enum):
+class Conflict(Enum):
     YES = "yes"
     NO = "no"
     MAYBE = "not known"
@@ -49,10 +49,10 @@ class Conflicts:
         self._indices = indices
         self._offsets = offsets
         self._spend = spend
-        self._known: dict[tuple[Made, Made, For | None], Answer] = {}
+        self._known: dict[tuple[Made, Made, For | None], Conflict] = {}
         self._reached: dict[Made, Interval | None] = {}
 
-    def between(self, one: Made, two: Made, loop: For | None) -> Answer:
+    def between(self, one: Made, two: Made, loop: For | None) -> Conflict:
         """Of one access and a later one, with `loop` in the next round of that."""
         key = (one, two, loop)
         if key not in self._known:
@@ -60,22 +60,22 @@ class Conflicts:
             self._known[key] = self._compare(one, two, loop)
         return self._known[key]
 
-    def _compare(self, one: Made, two: Made, loop: For | None) -> Answer:
+    def _compare(self, one: Made, two: Made, loop: For | None) -> Conflict:
         first, second = one[1], two[1]
         if self._are_skipped(first, second):
-            return Answer.NO
+            return Conflict.NO
         if first.by_pointer is not second.by_pointer:
-            return Answer.YES
+            return Conflict.YES
         if first.index is None or second.index is None:
-            return Answer.MAYBE
+            return Conflict.MAYBE
         if not first.by_pointer and self._have_one_index(one, two, loop):
-            return Answer.NO
+            return Conflict.NO
         if not self._have_places(first, second):
-            return Answer.NO if self._are_inside(one, two) else Answer.MAYBE
+            return Conflict.NO if self._are_inside(one, two) else Conflict.MAYBE
         if self._lie_apart(one, two, loop):
-            return Answer.NO
+            return Conflict.NO
         found = self._collisions.collide(one, two, loop, self._offsets, self._spend)
-        return Answer.YES if found else Answer.MAYBE
+        return Conflict.YES if found else Conflict.MAYBE
 
     def _are_skipped(self, first: AccessEntry, second: AccessEntry) -> bool:
         """Whether the pass compares nothing: two copies or atomics, or buffers that are no part of

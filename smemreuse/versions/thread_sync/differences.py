@@ -26,7 +26,7 @@ MAX_INTERVALS = 2
 time: TileLang 0.1.15 puts barriers between stores to swizzled tiles that never meet."""
 
 
-MAX_ROUNDS = 1 << 12
+MAX_ROUNDS, MAX_INDEX = 1 << 12, 1 << 40
 
 _Term = tuple[int, Expr]
 """A factor, and what it is multiplied with."""
@@ -79,9 +79,10 @@ def _are_alike(one: _Term, two: _Term) -> bool:
 
 def _round_by_round(terms: Iterable[_Term], var: Var, rounds: Interval) -> set[int] | None:
     """What a sum changes by from each value of `var` to the next, all else being no part of it."""
-    values = np.arange(rounds[0], rounds[1] + 1)
-    if len(values) > MAX_ROUNDS:
+    begin, last = rounds
+    if last - begin > MAX_ROUNDS or max(-begin, last) > MAX_INDEX:
         return None
+    values = np.arange(begin, last + 1)
     threads, total = Threads(np.arange(len(values)), {var: values}), np.zeros_like(values)
     for factor, expr in terms:
         value = evaluate(expr, threads)

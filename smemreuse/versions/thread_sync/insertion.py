@@ -18,7 +18,7 @@ from smemreuse.ir.kernel import SHARED_SCOPES, Assert, Attr, Block, For, If, Stm
 from smemreuse.semantics.table import BLOCK_BARRIER, evaluated_call
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
 from smemreuse.versions.thread_sync.collisions import Made
-from smemreuse.versions.thread_sync.conflicts import Answer, Conflicts
+from smemreuse.versions.thread_sync.conflicts import Conflict, Conflicts
 
 _OF_OTHERS = ((Const("warp"),), (Const("cluster"),))
 """What barriers are called that the pass passes over."""
@@ -48,7 +48,7 @@ def insertions(body: Block, view: PassView) -> dict[str, Inserted]:
     sees the barriers of the run before."""
     found: dict[str, Inserted] = {}
     for scope in SHARED_SCOPES:
-        run = _Run(view, scope, tuple(found.values()))
+        run = _ScopeRun(view, scope, tuple(found.values()))
         run.summary(body)
         found[scope] = run.inserted
     return found
@@ -72,7 +72,7 @@ _Events = list[_Event]
 
 
 @dataclass(frozen=True)
-class _Step:
+class _BlockStep:
     """A statement as it counts in the block around it, with what happens there in order; or the
     barriers of other runs, which are before no statement of their own."""
 
@@ -80,7 +80,7 @@ class _Step:
     events: _Events
 
 
-class _Run:
+class _ScopeRun:
     """One run of the pass, for the accesses of one storage scope."""
 
     def __init__(self, view: PassView, scope: str, earlier: Sequence[Inserted]):
@@ -99,19 +99,19 @@ class _Run:
             self._in_next_round(steps, pending, loop)
         return self._exposed(steps)
 
-    def _steps(self, block: Block) -> list[_Step]:
+    def _steps(self, block: Block) -> list[_BlockStep]:
         """The steps of a block; those inside of its branches and loops are summed up first."""
-        found: list[_Step] = []
+        found: list[_BlockStep] = []
         for stmt in block:
             given = [one[stmt] for one in self._earlier if stmt in one]
             if given:
-                found.append(_Step(None, [_Event(None, any(given))]))
+                found.append(_BlockStep(None, [_Event(None, any(given))]))
             if isinstance(stmt, (Attr, Assert)):
                 found.extend(self._steps(stmt.body))
             else:
-                found.append(_Step(stmt, self._events(stmt)))
+                found.append(_BlockStep(stmt, self._events(stmt)))
             if stmt in self._view.followed:
-                found.append(_Step(None, [_BARRIER]))
+                found.append(_BlockStep(None, [_BARRIER]))
         return found
 
     def _events(self, stmt: Stmt) -> _Events:
@@ -137,24 +137,24 @@ class _Run:
             self.inserted.update(dict.fromkeys(islice(self.inserted, begin, None), False))
             self.inserted.setdefault(branch, False)
 
-    def _in_sequence(self, steps: Sequence[_Step]) -> _Events:
+    def _in_sequence(self, steps: Sequence[_BlockStep]) -> _Events:
         """Puts barriers before steps that conflict with earlier ones; returns what was accessed
         since the last."""
         pending: _Events = []
         for step in steps:
             before = self._before(step)
-            answer = Answer.NO if before else self._conflict(pending, step, None)
-            if answer is not Answer.NO:
-                self._insert(step.stmt, answer is Answer.YES)
-            if before or answer is Answer.YES:
+            answer = Conflict.NO if before else self._conflict(pending, step, None)
+            if answer is not Conflict.NO:
+                self._insert(step.stmt, answer is Conflict.YES)
+            if before or answer is Conflict.YES:
                 pending = []
-            elif before is not None or answer is Answer.MAYBE:
+            elif before is not None or answer is Conflict.MAYBE:
                 pending = _doubtful(pending)
             for event in step.events:
                 pending = _after(event, pending) if event.made is None else [*pending, event]
         return pending
 
-    def _in_next_round(self, steps: Sequence[_Step], pending: _Events, loop: For) -> None:
+    def _in_next_round(self, steps: Sequence[_BlockStep], pending: _Events, loop: For) -> None:
         """Puts in one barrier for what conflicts with the round before: `pending` is what was
         accessed there since the last."""
         reads = [one.is_sure for step in steps for one in step.events if one.is_read]
@@ -164,19 +164,19 @@ class _Run:
             if before:
                 return
             answer = self._conflict(pending, step, loop)
-            if answer is not Answer.NO:
+            if answer is not Conflict.NO:
                 inside, outside = (step.stmt,) if reads else (), () if any(reads) else (loop,)
                 for target in (*inside, *outside):
-                    is_sure = answer is Answer.YES and is_reached
+                    is_sure = answer is Conflict.YES and is_reached
                     self._insert(target, is_sure and not (inside and outside))
-            if answer is Answer.YES:
+            if answer is Conflict.YES:
                 return
-            is_reached &= before is None and answer is Answer.NO
+            is_reached &= before is None and answer is Conflict.NO
             for event in step.events:
                 if event.made is None:
                     pending = _after(event, pending)
 
-    def _exposed(self, steps: Iterable[_Step]) -> _Events:
+    def _exposed(self, steps: Iterable[_BlockStep]) -> _Events:
         """What happens before the first barrier and after the last, and these."""
         events: _Events = []
         for step in steps:
@@ -194,7 +194,7 @@ class _Run:
                 found.append(replace(event, is_sure=False))
         return found
 
-    def _before(self, step: _Step) -> bool | None:
+    def _before(self, step: _BlockStep) -> bool | None:
         """Whether there surely is a barrier of this run before a step; None if there is none."""
         return None if step.stmt is None else self.inserted.get(step.stmt)
 
@@ -202,9 +202,9 @@ class _Run:
         assert stmt is not None  # what conflicts is of a statement
         self.inserted[stmt] = is_sure or self.inserted.get(stmt, False)
 
-    def _conflict(self, pending: _Events, step: _Step, loop: For | None) -> Answer:
+    def _conflict(self, pending: _Events, step: _BlockStep, loop: For | None) -> Conflict:
         """Whether a step conflicts with what was accessed before."""
-        found = Answer.NO
+        found = Conflict.NO
         for event in step.events:
             if event.made is None:
                 pending = _after(event, pending)
@@ -213,10 +213,10 @@ class _Run:
                 if one.made is None or (one.is_read and event.is_read):
                     continue
                 answer = self._view.conflicts.between(one.made, event.made, loop)
-                if answer is Answer.YES and one.is_sure and event.is_sure:
-                    return Answer.YES
-                if answer is not Answer.NO:
-                    found = Answer.MAYBE
+                if answer is Conflict.YES and one.is_sure and event.is_sure:
+                    return Conflict.YES
+                if answer is not Conflict.NO:
+                    found = Conflict.MAYBE
         return found
 
 

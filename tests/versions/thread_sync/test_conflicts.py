@@ -9,13 +9,13 @@ from smemreuse.checker.predicted.prediction import view_of
 from smemreuse.ir.kernel import For, Kernel, walk_statements
 from smemreuse.ir.launch import thread_extents
 from smemreuse.semantics.accesses import KernelAccesses
-from smemreuse.versions.thread_sync.conflicts import Answer, Conflicts
+from smemreuse.versions.thread_sync.conflicts import Conflict, Conflicts
 from tests.checker.small import kernel_of, under
 
 PLACES = {"As": 0, "Bs": 256}
 
 
-def answers(kernel: Kernel, *, in_next_round: bool = False, placed: bool = True) -> list[Answer]:
+def answers(kernel: Kernel, *, in_next_round: bool = False, placed: bool = True) -> list[Conflict]:
     """Of each access of a kernel with those after it, or with all in the next round of its loop."""
     view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
     offsets = {one: PLACES[one.name] for one in kernel.allocations("shared.dyn")} if placed else {}
@@ -34,31 +34,31 @@ def answers(kernel: Kernel, *, in_next_round: bool = False, placed: bool = True)
 @pytest.mark.parametrize(
     ("body", "answer"),
     [
-        ("As[tx] = 1\nO[tx] = As[63 - tx]\n", Answer.YES),
-        ("As[tx] = 1\nO[tx] = As[tx]\n", Answer.NO),
-        ("As[tx % 32] = 1\nO[tx] = As[tx % 32]\n", Answer.NO),  # taken for one thread's
-        ("As[tx % 32] = 1\nO[tx] = As[tx % 32 + 32]\n", Answer.NO),
-        ("As[tx % 32] = 1\nO[tx] = As[tx // 2 + 31]\n", Answer.YES),
-        ("As[tx] = 1\nAs[tx] = 2\n", Answer.NO),
-        ("As[tx * 2 % 64] = 1\nAs[tx * 2 % 64 + 1] = 2\n", Answer.NO),  # one thread's, one apart
-        ("As[D[tx] % 64] = 1\nO[tx] = As[tx]\n", Answer.YES),  # all of D may be alike
-        ("As[tx ^ 1] = 1\nO[tx] = As[tx + 128]\n", Answer.MAYBE),  # the pass knows no bits
-        ("As[tx] = 1\nBs[63 - tx] = 2\n", Answer.NO),
-        ("As[tx + 60] = 1\nO[tx] = Bs[tx]\n", Answer.YES),  # beyond its end, into the other
+        ("As[tx] = 1\nO[tx] = As[63 - tx]\n", Conflict.YES),
+        ("As[tx] = 1\nO[tx] = As[tx]\n", Conflict.NO),
+        ("As[tx % 32] = 1\nO[tx] = As[tx % 32]\n", Conflict.NO),  # taken for one thread's
+        ("As[tx % 32] = 1\nO[tx] = As[tx % 32 + 32]\n", Conflict.NO),
+        ("As[tx % 32] = 1\nO[tx] = As[tx // 2 + 31]\n", Conflict.YES),
+        ("As[tx] = 1\nAs[tx] = 2\n", Conflict.NO),
+        ("As[tx * 2 % 64] = 1\nAs[tx * 2 % 64 + 1] = 2\n", Conflict.NO),  # one thread's, one apart
+        ("As[D[tx] % 64] = 1\nO[tx] = As[tx]\n", Conflict.YES),  # all of D may be alike
+        ("As[tx ^ 1] = 1\nO[tx] = As[tx + 128]\n", Conflict.MAYBE),  # the pass knows no bits
+        ("As[tx] = 1\nBs[63 - tx] = 2\n", Conflict.NO),
+        ("As[tx + 60] = 1\nO[tx] = Bs[tx]\n", Conflict.YES),  # beyond its end, into the other
     ],
 )
-def test_two_elements(body: str, answer: Answer) -> None:
+def test_two_elements(body: str, answer: Conflict) -> None:
     assert answers(kernel_of(body)) == [answer]
 
 
 def test_conditions_decide_whether_one_index_is_one_thread() -> None:
     store, read = "As[tx % 32] = 1\n", "O[tx] = As[tx % 32]\n"
-    assert answers(kernel_of(under("if D[tx] < 3", store + read))) == [Answer.NO]
-    assert answers(kernel_of(under("if D[tx] < 3", store) + read)) == [Answer.YES]
+    assert answers(kernel_of(under("if D[tx] < 3", store + read))) == [Conflict.NO]
+    assert answers(kernel_of(under("if D[tx] < 3", store) + read)) == [Conflict.YES]
 
 
 def test_without_places_a_buffer_is_apart_while_indices_stay_inside() -> None:
-    for index, answer in (("63 - tx", Answer.NO), ("tx + 1", Answer.MAYBE)):
+    for index, answer in (("63 - tx", Conflict.NO), ("tx + 1", Conflict.MAYBE)):
         kernel = kernel_of(f"As[tx] = 1\nO[tx] = Bs[{index}]\n")
         assert answers(kernel, placed=False) == [answer]
 
@@ -66,27 +66,27 @@ def test_without_places_a_buffer_is_apart_while_indices_stay_inside() -> None:
 @pytest.mark.parametrize(
     ("index", "answer"),
     [
-        ("i * 64 + tx", Answer.NO),
-        ("i % 2 * 64 + tx", Answer.NO),
-        ("tx", Answer.NO),
-        ("i // 2 * 64 + tx", Answer.MAYBE),
-        ("c[0] + i // 2 * 2", Answer.MAYBE),
-        ("i // 2 * 128 + i % 2 * 64 + tx", Answer.NO),  # as each round shows
-        ("i // 2 * 128 + (tx + i) % 2 * 64 + tx // 2", Answer.NO),
+        ("i * 64 + tx", Conflict.NO),
+        ("i % 2 * 64 + tx", Conflict.NO),
+        ("tx", Conflict.NO),
+        ("i // 2 * 64 + tx", Conflict.MAYBE),
+        ("c[0] + i // 2 * 2", Conflict.MAYBE),
+        ("i // 2 * 128 + i % 2 * 64 + tx", Conflict.NO),  # as each round shows
+        ("i // 2 * 128 + (tx + i) % 2 * 64 + tx // 2", Conflict.NO),
         # to other elements in each round, but it takes two remainders of more than that to show it
-        ("(tx // 2 + i // 2) % 2 * 128 + (tx + i) % 2 * 64 + tx // 2", Answer.MAYBE),
+        ("(tx // 2 + i // 2) % 2 * 128 + (tx + i) % 2 * 64 + tx // 2", Conflict.MAYBE),
     ],
 )
-def test_stores_of_one_thread_in_the_next_round(index: str, answer: Answer) -> None:
+def test_stores_of_one_thread_in_the_next_round(index: str, answer: Conflict) -> None:
     kernel = kernel_of(under("for i in range(4)", f"As[{index}] = tx\n"), elements=512)
     assert answers(kernel, in_next_round=True)[0] is answer
 
 
 @pytest.mark.parametrize(
     ("read", "answer"),
-    [("k % 2 * 64 + 63", Answer.NO), ("k % 3 * 64 + 63", Answer.MAYBE)],
+    [("k % 2 * 64 + 63", Conflict.NO), ("k % 3 * 64 + 63", Conflict.MAYBE)],
 )
-def test_a_read_of_another_stage_in_the_next_round(read: str, answer: Answer) -> None:
+def test_a_read_of_another_stage_in_the_next_round(read: str, answer: Conflict) -> None:
     body = f"O[tx] = As[{read}]\n" + under("if tx < 63", "As[k % 2 * 64 + tx] = 1\n")
     kernel = kernel_of(under("for k in range(D[0])", body), elements=192)
     assert answers(kernel, in_next_round=True)[1] is answer
