@@ -38,7 +38,8 @@ def test_smaller_tiles_come_after_the_changes_and_are_an_estimate() -> None:
         "1 kernel, at most 500 bytes a block: 1 would fit with smaller tiles",
         "k.tir: k (shared.dyn) takes 900 bytes, 400 too many; it would fit with both of these",
         "  1. if the loop at line 9 had 1 stage: 700 bytes, 200 too many",
-        "  2. and if tiles were smaller, Cs 300 bytes instead of 600: 400 bytes, which fits (estimate)",
+        "  2. and if tiles were smaller, Cs 300 bytes instead of 600: 400 bytes, which fits "
+        "(estimate)",
         TILES_ESTIMATED,
     ]
 
