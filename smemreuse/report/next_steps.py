@@ -218,7 +218,7 @@ def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None, dump: str
     ]
     has_edits = any(one.mending is not None and one.mending.edits for one in found)
     if not hazards and has_edits and fixed is not None and "-" not in (fixed, dump):
-        why = f"{_without_hazards(found, fixed)}; what the source of the kernel still lacks"
+        why = f"{_without_hazards(found, fixed)}; what was inserted, and is not in its source"
         return NextStep(why, ("diff", *quoted(path(dump), path(fixed))))
     if not hazards:
         return nothing(_without_hazards(found, fixed))

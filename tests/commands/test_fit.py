@@ -42,12 +42,12 @@ def test_the_fewest_changes_and_the_bytes_after_each() -> None:
     done = run("fit", FLASH, "--limit", "30000")
     assert done.exit_code == 1
     assert re.search(
-        r"\n  1\. if the loop at line \d+ had 1 stage instead of 2: 25,600 bytes, fits\n",
+        r"\n  1\. if the loop at line \d+ had 1 stage instead of 2: 25,600 bytes, which fits\n",
         done.stdout,
     )
     assert "1 would fit with changes of its source" in done.stdout.splitlines()[0]
     assert "takes 41,984 bytes, 11,984 too many; it would fit" in done.stdout
-    assert "next (the statements at these lines" in done.stdout
+    assert "next (which statements keep its buffers live" in done.stdout
     (kernel,) = answer(FLASH, "--limit", "30000")
     (step,) = kernel["steps"]
     assert step["kind"] == "stages"
@@ -88,8 +88,8 @@ def test_smaller_tiles_where_no_other_change_is_enough() -> None:
         assert tile["after"] in (tile["bytes"] // 2, tile["bytes"] // 4)
     done = run("fit", FLASH, "--limit", "20000")
     assert "1 would fit with smaller tiles" in done.stdout.splitlines()[0]
-    assert f"{smaller['bytes']:,} bytes, fits (estimate)" in " ".join(done.stdout.split())
-    assert "next (the statements at these lines" in done.stdout
+    assert f"{smaller['bytes']:,} bytes, which fits (estimate)" in " ".join(done.stdout.split())
+    assert "next (which statements keep its buffers live" in done.stdout
 
 
 def test_where_no_change_is_known_the_live_buffers_are_named() -> None:
