@@ -181,8 +181,9 @@ class Conflicts:
         """Those of the loops around a statement, and of the indices of the threads there."""
         ranges = {var: (0, extent - 1) for var, extent in self._indices.items()}
         reaching = self._paths.in_branches(stmt, self._indices.keys())
-        if len(ranges) == 1 and reaching is not None and len(reaching):
-            ranges = dict.fromkeys(ranges, (int(reaching.min()), int(reaching.max())))
+        along = [var for var, extent in self._indices.items() if extent > 1]
+        if len(along) == 1 and reaching is not None and len(reaching):
+            ranges[along[0]] = (int(reaching.min()), int(reaching.max()))
         for loop in self._paths.loops(stmt):
             begin, extent = constant(loop.begin), constant(loop.extent)
             if begin is not None and extent is not None and extent > 0:

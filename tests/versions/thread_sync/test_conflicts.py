@@ -63,6 +63,14 @@ def test_without_places_a_buffer_is_apart_while_indices_stay_inside() -> None:
         assert answers(kernel, placed=False) == [answer]
 
 
+@pytest.mark.parametrize("axis", ["", 'ty = T.launch_thread("threadIdx.y", 1)\n'])
+def test_in_a_branch_the_index_has_the_range_of_its_threads(axis: str) -> None:
+    """Of one thread along all other axes, too, as in each of TileLang's kernels."""
+    stores = under("if tx < 32", "As[tx] = 1\nBs[tx] = 1\n")
+    kernel = kernel_of(axis + stores, elements=32)
+    assert answers(kernel, placed=False) == [Conflict.NO]
+
+
 @pytest.mark.parametrize(
     ("index", "answer"),
     [
