@@ -109,9 +109,9 @@ class Prediction:
         """Raises `Uncovered` where that is too much work."""
         conflicts = Conflicts(view.paths, view.collisions, thread_extents(body), offsets, work.do)
         entries, followed = view.collisions.entries, view.followed
-        inserted = insertions(
-            body, PassView(entries, conflicts, followed, view.branch_barriers.stays)
-        )
+        branches = view.branch_barriers
+        pass_view = PassView(entries, conflicts, followed, branches.stays, branches.moves)
+        inserted = insertions(body, pass_view)
         candidates = BarrierCandidates(entries, operations.effects, inserted.values(), followed)
         positions = _positions(body, candidates)
         return Prediction(view, inserted, candidates, offsets, work, positions, optimistic)

@@ -14,7 +14,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Expr, Pointer, Var, constant, variables_in, walk
+from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, constant, variables_in, walk
 from smemreuse.ir.kernel import Bind, Block, If, Stmt, walk_statements
 from smemreuse.ir.labels import label
 from smemreuse.semantics.effects import Group
@@ -26,6 +26,7 @@ from smemreuse.versions.thread_sync.participants import Participants, participan
 from smemreuse.versions.thread_sync.path_conditions import PathConditions
 
 FIRST = NAMED_BARRIERS.start
+WARP = 32
 
 Team = bytes
 """The numbers of threads, as they are in memory."""
@@ -117,6 +118,21 @@ class BranchBarriers:
         within = arm[0] if self._depends_on_threads(branch.condition) else branch
         return self._team(within) is not None
 
+    def moves(self, branch: If) -> bool:
+        """Whether a barrier in the arm of a branch where its condition holds surely is moved before
+        it: fewer than a warp of neighbours go there at one place at least, as all versions see."""
+        around = self._team(branch)
+        if around is None or not variables_in(branch.condition) <= self._indices:
+            return False
+        if any(isinstance(node, (Load, Pointer)) for node in walk(branch.condition)):
+            return False
+        ids = self._paths.in_branches(branch.then[0], self._indices) if branch.then else None
+        if ids is None or not len(ids):
+            return False
+        ends = np.flatnonzero(np.diff(np.sort(ids)) != 1)
+        runs = np.diff(np.concatenate(([-1], ends, [len(ids) - 1])))
+        return bool(runs.min() < WARP)
+
     def shared_number(
         self, inserted: Mapping[str, Inserted], followed: Set[Stmt]
     ) -> SharedNumber | None:
@@ -186,7 +202,7 @@ class BranchBarriers:
         if participants_in(branches, self._indices) is not Participants.BRANCH:
             return None
         ids = self._paths.in_branches(stmt, self._indices)
-        if ids is None or not len(ids) or len(ids) % 32:
+        if ids is None or not len(ids) or len(ids) % WARP:
             return None
         return EVERYONE if len(ids) == self._everyone else ids.astype(np.int64).tobytes()
 

@@ -11,10 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 from smemreuse.ir.expr import Const
-from smemreuse.ir.kernel import SHARED_SCOPES, Assert, Attr, Block, For, If, Stmt, While
+from smemreuse.ir.kernel import (
+    SHARED_SCOPES,
+    Assert,
+    Attr,
+    Block,
+    For,
+    If,
+    Stmt,
+    While,
+    walk_statements,
+)
 from smemreuse.semantics.table import BLOCK_BARRIER, evaluated_call
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
 from smemreuse.versions.thread_sync.collisions import Made
@@ -34,13 +44,14 @@ class PassView:
     - `entries`: the accesses of each statement; `conflicts` compares them.
     - `followed`: statements directly after which it puts one, whatever conflicts.
     - `stays`: whether a barrier surely stays in the arm of a branch where its condition holds, or
-      does not. The pass moves others before the branch.
+      does not. The pass moves others before the branch; `moves`: surely, those of the first arm.
     """
 
     entries: Mapping[Stmt, tuple[AccessEntry, ...]]
     conflicts: Conflicts
     followed: frozenset[Stmt]
     stays: Callable[[If, bool], bool]
+    moves: Callable[[If], bool]
 
 
 def insertions(body: Block, view: PassView) -> dict[str, Inserted]:
@@ -56,10 +67,12 @@ def insertions(body: Block, view: PassView) -> dict[str, Inserted]:
 
 @dataclass(frozen=True)
 class _Event:
-    """An access, or without one a barrier; whether it is surely there."""
+    """An access, or without one a barrier; whether it is surely there. `is_moved`: if that barrier
+    is there for the pass, there is one before the branch instead."""
 
     made: Made | None
     is_sure: bool = True
+    is_moved: bool = False
 
     @property
     def is_read(self) -> bool:
@@ -126,16 +139,27 @@ class _ScopeRun:
         return [*own, *self.summary(stmt.body)] if isinstance(stmt, While) else own
 
     def _arms(self, branch: If) -> Iterator[_Event]:
-        """What is left of both arms. Barriers that may be moved out are neither surely inside nor
-        before the branch; what is accessed there still counts as separated by them."""
-        begin, has_moved = len(self.inserted), False
-        for arm, holds in ((branch.then, True), (branch.orelse, False)):
-            count = len(self.inserted)
-            yield from self.summary(arm)
-            has_moved |= len(self.inserted) > count and not self._view.stays(branch, holds)
-        if has_moved:
+        """What is left of both arms. What is accessed there counts as separated by barriers that
+        are moved before the branch, too. Of those that may be moved none surely is anywhere."""
+        begin = len(self.inserted)
+        then, put = self.summary(branch.then), [*islice(self.inserted, begin, None)]
+        orelse = self.summary(branch.orelse)
+        others = len(self.inserted) > begin + len(put)
+        if put and not others and self._is_alone(branch.then) and self._view.moves(branch):
+            sure = [self.inserted.pop(one) for one in put]
+            self.inserted[branch] = any(sure)
+            then = [replace(one, is_moved=not (one.made or one.is_sure)) for one in then]
+        elif (put and not self._view.stays(branch, True)) or (
+            others and not self._view.stays(branch, False)
+        ):
             self.inserted.update(dict.fromkeys(islice(self.inserted, begin, None), False))
             self.inserted.setdefault(branch, False)
+        return chain(then, orelse)
+
+    def _is_alone(self, block: Block) -> bool:
+        """Whether no other run has put anything into a block."""
+        inside = [*walk_statements(block)]
+        return not any(stmt in one for one in self._earlier for stmt in inside)
 
     def _in_sequence(self, steps: Sequence[_BlockStep]) -> _Events:
         """Puts barriers before steps that conflict with earlier ones; returns what was accessed
@@ -207,7 +231,8 @@ class _ScopeRun:
         found = Conflict.NO
         for event in step.events:
             if event.made is None:
-                pending = _after(event, pending)
+                # Where one is moved, one is before the branch, and no conflict is asked for.
+                pending = pending if event.is_moved else _after(event, pending)
                 continue
             for one in pending:
                 if one.made is None or (one.is_read and event.is_read):

@@ -50,6 +50,30 @@ SEQUENCES = {
     + under("else", f"{STORE}O[tx] = A[95 - tx]\n")
     + OF_B,
     "moved out of an arm": f"{STORE}{arm('c[tx] < 3', f'{CROSS}{STORE}{CROSS}')}{OF_B}",
+    "surely moved out of an arm": STORE
+    + arm("tx % 32 < 4", CROSS + "A[63 - tx] = D[tx]\n" + CROSS)
+    + OF_B,
+    "perhaps moved out of an arm": rounds(
+        READ
+        + arm(
+            "tx % 32 < 4",
+            under(
+                "for i in range(4)",
+                "A[(tx // 2 + i // 2) % 2 * 128 + (tx + i) % 2 * 64 + tx // 2] = D[tx + i]\n",
+            ),
+        )
+    ),
+    "moved past a barrier of the kernel": rounds(
+        READ
+        + arm(
+            "tx % 32 < 4",
+            'T.tvm_storage_sync("shared.dyn")\n'
+            + under(
+                "for i in range(4)",
+                "A[(tx // 2 + i // 2) % 2 * 128 + (tx + i) % 2 * 64 + tx // 2] = D[tx + i]\n",
+            ),
+        )
+    ),
     "not moved out of an arm": f"{STORE}{arm('n < 3', f'{CROSS}{STORE}{CROSS}')}{OF_B}",
     "arm in a loop": rounds(arm("k < n", f"{CROSS}{STORE}") + READ),
     "loop in an arm": arm("tx < 32", rounds(f"{STORE}O[tx] = A[31 - tx]\n")) + OF_B,
