@@ -98,18 +98,27 @@ def compile_all(groups: Sequence[tuple[Any, str]], arch: str, workers: int) -> l
 
 
 def _plan_of(run: Run, session: Any) -> dict[str, object] | None:
-    """What the checker said of the plan that went into a kernel, and which one that was."""
-    for applied in session.plans if session is not None and run.kernel is not None else ():
-        names = {str(var.name_hint) for var in run.kernel.artifact.device_mod.functions}
-        same = applied.plan.arena_bytes == run.shared_bytes
-        if applied.kernel.name.split("#")[0] in names and same:
-            return {
-                "policy": applied.plan.policy,
-                "verdict": applied.verdict.verdict,
-                "witnesses": [violation.witness for violation in applied.verdict.violations],
-                "rejected": [plan.policy for plan, _ in applied.rejected],
-            }
-    return None
+    """What the checker said of the plan that went into a kernel, and which one that was; no verdict
+    where there are several kernels of its name and size, of which it said different things."""
+    if session is None or run.kernel is None:
+        return None
+    names = {str(var.name_hint) for var in run.kernel.artifact.device_mod.functions}
+    found = [
+        one
+        for one in session.plans
+        if one.kernel.name.split("#")[0] in names and one.plan.arena_bytes == run.shared_bytes
+    ]
+    if not found:
+        return None
+    verdicts = {one.verdict.verdict for one in found}
+    applied, is_known = found[0], len(verdicts) == 1
+    violations = applied.verdict.violations if is_known else ()
+    return {
+        "policy": applied.plan.policy,
+        "verdict": applied.verdict.verdict if is_known else None,
+        "witnesses": [violation.witness for violation in violations],
+        "rejected": [plan.policy for plan, _ in applied.rejected],
+    }
 
 
 def lowerings_of(fixture: Any) -> list[str]:
