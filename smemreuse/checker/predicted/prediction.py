@@ -107,7 +107,14 @@ class Prediction:
         optimistic: bool = False,
     ) -> Prediction:
         """Raises `Uncovered` where that is too much work."""
-        conflicts = Conflicts(view.paths, view.collisions, thread_extents(body), offsets, work.do)
+        conflicts = Conflicts(
+            view.paths,
+            view.collisions,
+            thread_extents(body),
+            offsets,
+            work.do,
+            compares_bytes=view.rules.compares_bytes,
+        )
         entries, followed = view.collisions.entries, view.followed
         branches = view.branch_barriers
         pass_view = PassView(entries, conflicts, followed, branches.stays, branches.moves)

@@ -42,13 +42,17 @@ class Conflicts:
         indices: Mapping[Var, int],
         offsets: Mapping[Buffer, int],
         spend: Spend,
+        *,
+        compares_bytes: bool = True,
     ):
-        """`indices` are those of the threads, each with its extent."""
+        """`indices` are those of the threads, each with its extent; `compares_bytes` as in
+        `ThreadSync`."""
         self._paths = paths
         self._collisions = collisions
         self._indices = indices
         self._offsets = offsets
         self._spend = spend
+        self._compares_bytes = compares_bytes
         self._known: dict[tuple[Made, Made, For | None], Conflict] = {}
         self._reached: dict[Made, Interval | None] = {}
 
@@ -70,6 +74,8 @@ class Conflicts:
             return Conflict.MAYBE
         if not first.by_pointer and self._have_one_index(one, two, loop):
             return Conflict.NO
+        if not (self._compares_bytes or _are_of_one_kind(first, second)):
+            return Conflict.MAYBE
         if not self._have_places(first, second):
             return Conflict.NO if self._are_inside(one, two) else Conflict.MAYBE
         if self._lie_apart(one, two, loop):
@@ -189,6 +195,11 @@ class Conflicts:
             if begin is not None and extent is not None and extent > 0:
                 ranges[loop.var] = (begin, begin + extent - 1)
         return ranges
+
+
+def _are_of_one_kind(first: AccessEntry, second: AccessEntry) -> bool:
+    """Whether equal indices are equal bytes: of one buffer, in elements of one size."""
+    return first.buffer is second.buffer and first.width == second.width
 
 
 def _span(entry: AccessEntry) -> Interval:

@@ -15,12 +15,23 @@ from tests.checker.small import kernel_of, under
 PLACES = {"As": 0, "Bs": 256}
 
 
-def answers(kernel: Kernel, *, in_next_round: bool = False, placed: bool = True) -> list[Conflict]:
+def answers(
+    kernel: Kernel,
+    *,
+    in_next_round: bool = False,
+    placed: bool = True,
+    compares_bytes: bool = True,
+) -> list[Conflict]:
     """Of each access of a kernel with those after it, or with all in the next round of its loop."""
     view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
     offsets = {one: PLACES[one.name] for one in kernel.allocations("shared.dyn")} if placed else {}
     conflicts = Conflicts(
-        view.paths, view.collisions, thread_extents(kernel.body), offsets, Work().do
+        view.paths,
+        view.collisions,
+        thread_extents(kernel.body),
+        offsets,
+        Work().do,
+        compares_bytes=compares_bytes,
     )
     made = [(stmt, one) for stmt, found in view.collisions.entries.items() for one in found]
     if in_next_round:
@@ -61,6 +72,12 @@ def test_without_places_a_buffer_is_apart_while_indices_stay_inside() -> None:
     for index, answer in (("63 - tx", Conflict.NO), ("tx + 1", Conflict.MAYBE)):
         kernel = kernel_of(f"As[tx] = 1\nO[tx] = Bs[{index}]\n")
         assert answers(kernel, placed=False) == [answer]
+
+
+def test_where_indices_alone_are_compared_those_of_two_buffers_are_open() -> None:
+    kernel = kernel_of("As[tx] = 1\nBs[tx] = 2\n")
+    assert answers(kernel) == [Conflict.NO]
+    assert answers(kernel, compares_bytes=False) == [Conflict.MAYBE]
 
 
 @pytest.mark.parametrize("axis", ["", 'ty = T.launch_thread("threadIdx.y", 1)\n'])
