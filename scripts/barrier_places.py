@@ -1,4 +1,4 @@
-"""Where barriers were foretold in a kernel, and where TileLang's `ThreadSync` has put them."""
+"""Where barriers were predicted in a kernel, and where TileLang's `ThreadSync` has put them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.predicted.prediction import Prediction, view_of
-from smemreuse.checker.slice import Operations
+from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     Allocate,
@@ -32,17 +31,17 @@ _WITHOUT_PLACE = (Allocate, Declare, Bind, Attr, Assert)
 
 
 def outcomes(before: Kernel, behind: Kernel, offsets: Mapping[Buffer, int]) -> Counter[str]:
-    """How many barriers were foretold surely, perhaps or not, and are there or not: `sure, there`
+    """How many barriers were predicted surely, perhaps or not, and are there or not: `sure, there`
     and so on. `offsets` (bytes) are those of buffers that have been merged into one arena. Raises
     `ValueError` where the pass did more than put in barriers and fences."""
-    view = view_of(before, KernelAccesses.of(before.body).pointers)
-    prediction = Prediction.of(before.body, view, Operations(before.body), offsets, Work())
-    foretold = [*_places(before.body, prediction.inserted, view.followed)]
+    pointers = KernelAccesses.of(before.body).pointers
+    prediction = Prediction.of(before, pointers, offsets, Work())
+    predicted = [*_places(before.body, prediction.inserted, prediction.view.followed)]
     there = [*_places(behind.body, {}, frozenset())]
     found = Counter[str]()
-    for said, real in zip(foretold, there, strict=True):
+    for said, real in zip(predicted, there, strict=True):
         for scope in {*said, *real}:
-            kind = {True: "sure", False: "perhaps", None: "not foretold"}[said.get(scope)]
+            kind = {True: "sure", False: "perhaps", None: "not predicted"}[said.get(scope)]
             found[f"{kind}, {'there' if scope in real else 'not there'}"] += 1
     return found
 

@@ -1,5 +1,5 @@
 """Whether `lint` says of a TileLang dump what it says of it behind the passes that insert barriers,
-and whether these are where they were foretold.
+and whether these are where they were predicted.
 
     python -m scripts.lint_behind DIR --out docs/results/lint-behind.json
 
@@ -80,12 +80,12 @@ def device_text(dump: str) -> str:
 
 
 def reports(dump: str) -> tuple[LintReport, LintReport, Counter[str]]:
-    """That of a dump, that of the kernel behind the passes, and how its barriers were foretold."""
+    """That of a dump, that of the kernel behind the passes, and how its barriers were predicted."""
     function = device_function(device_text(dump))
     (kernel,) = function.kernels
     there = behind(function)
-    foretold = outcomes(kernel, there, apart(kernel).offsets)
-    return lint(kernel, BarrierStage.LATER), lint(there, BarrierStage.PRESENT), foretold
+    predicted = outcomes(kernel, there, apart(kernel).offsets)
+    return lint(kernel, BarrierStage.LATER), lint(there, BarrierStage.PRESENT), predicted
 
 
 def dump_name(file: Path) -> str:
@@ -105,16 +105,16 @@ def of_each_dump(doc: str | None, ask: Callable[[Path], T]) -> tuple[Path | None
 def compared(file: Path) -> dict[str, Any]:
     name = dump_name(file)
     try:
-        before, behind, foretold = reports(file.read_text())
+        before, behind, predicted = reports(file.read_text())
     except Exception as error:  # the parser's errors are of many types
         return {"dump": name, "not read": type(error).__name__}
     statuses = {"before": str(before.status), "behind": str(behind.status)}
-    return {"dump": name, **statuses, "barriers": foretold}
+    return {"dump": name, **statuses, "barriers": predicted}
 
 
 def _is_misjudged(barriers: Mapping[str, int]) -> bool:
-    """Whether a barrier is missing that was sure, or there though none was foretold."""
-    return bool(barriers["sure, not there"] or barriers["not foretold, there"])
+    """Whether a barrier is missing that was sure, or there though none was predicted."""
+    return bool(barriers["sure, not there"] or barriers["not predicted, there"])
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.unfollowed import unfollowed
 from smemreuse.checker.layout import ByteLayout
-from smemreuse.checker.predicted.prediction import Prediction, view_of
+from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation.reach import Reaches
 from smemreuse.checker.slice import ProgramSlice, operations_of
 from smemreuse.checker.values.given import NOTHING_GIVEN, GivenInputs
@@ -225,9 +225,8 @@ class LintRuns:
         try:
             prediction = None
             if self._subject.barriers_follow:  # within one buffer: which are merged is not known
-                view = view_of(kernel, self._subject.accesses.pointers)
-                prediction = Prediction.of(kernel.body, view, operations, {}, work)
-                known.followed = view.followed
+                prediction = Prediction.of(kernel, self._subject.accesses.pointers, {}, work)
+                known.followed = prediction.view.followed
                 self._shared = prediction.shared_number()
             setting = Setting(
                 self._slice,

@@ -9,7 +9,7 @@ from math import prod
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.layout import ByteLayout
-from smemreuse.checker.slice import Operations, operations_of
+from smemreuse.checker.slice import operations_of
 from smemreuse.ir.expr import Expr, Load, Var, variables_in, walk
 from smemreuse.ir.kernel import (
     DYNAMIC_SCOPE,
@@ -19,7 +19,6 @@ from smemreuse.ir.kernel import (
     If,
     Kernel,
     Stmt,
-    nested_blocks,
     walk_statements,
 )
 from smemreuse.ir.launch import thread_axes, thread_extents, thread_indices
@@ -98,15 +97,15 @@ class Prediction:
 
     @staticmethod
     def of(
-        body: Block,
-        view: ThreadSyncView,
-        operations: Operations,
+        kernel: Kernel,
+        pointers: Pointers,
         offsets: Mapping[Buffer, int],
         work: Work,
         *,
         optimistic: bool = False,
     ) -> Prediction:
-        """Raises `Uncovered` where that is too much work."""
+        """Raises `UnknownThreads`, and `Uncovered` where that is too much work."""
+        body, view = kernel.body, view_of(kernel, pointers)
         conflicts = Conflicts(
             view.paths,
             view.collisions,
@@ -119,7 +118,8 @@ class Prediction:
         branches = view.branch_barriers
         pass_view = PassView(entries, conflicts, followed, branches.stays, branches.moves)
         inserted = insertions(body, pass_view)
-        candidates = BarrierCandidates(entries, operations.effects, inserted.values(), followed)
+        effects = operations_of(kernel).effects
+        candidates = BarrierCandidates(entries, effects, inserted.values(), followed)
         positions = _positions(body, candidates)
         return Prediction(view, inserted, candidates, offsets, work, positions, optimistic)
 
@@ -134,10 +134,9 @@ class Prediction:
         optimistic: bool = False,
     ) -> Prediction:
         """That of a plan for one storage scope: the pass knows the offsets of buffers in the
-        dynamic one; in others it takes each buffer for separate memory. Raises `UnknownThreads`."""
-        view, operations = view_of(kernel, pointers), operations_of(kernel)
+        dynamic one; in others it takes each buffer for separate memory. Raises as `of`."""
         offsets = layout.offsets if scope == DYNAMIC_SCOPE else {}
-        return Prediction.of(kernel.body, view, operations, offsets, work, optimistic=optimistic)
+        return Prediction.of(kernel, pointers, offsets, work, optimistic=optimistic)
 
     def shared_number(self) -> SharedNumber | None:
         """A barrier that is put in and may disturb another one, if there is any."""
@@ -227,8 +226,6 @@ def _positions(body: Block, candidates: BarrierCandidates) -> dict[Stmt, int]:
     found: dict[Stmt, int] = {}
     last = 0
     for stmt in walk_statements(body):
-        last += candidates.may_precede(stmt) or bool(
-            nested_blocks(stmt) and candidates.may_be_at(stmt)
-        )
+        last += candidates.may_be_at(stmt)
         found[stmt] = last
     return found

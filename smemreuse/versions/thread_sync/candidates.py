@@ -71,10 +71,9 @@ class BarrierCandidates:
         """Whether there may be a barrier right before a statement, or in a branch or loop."""
         return self.is_barrier(stmt) or self.is_preceded(stmt) or self.may_be_inside(stmt)
 
-    @once
     def may_be_at(self, stmt: Stmt) -> bool:
         """Whether there may be one before a statement, or in it."""
-        return any(map(self.may_precede, walk_statements((stmt,))))
+        return self.may_be_in((stmt,))
 
     @once
     def may_be_in(self, block: Block) -> bool:

@@ -6,8 +6,7 @@ import pytest
 
 from smemreuse.checker import check_plan
 from smemreuse.checker.budget import Work
-from smemreuse.checker.predicted.prediction import Prediction, view_of
-from smemreuse.checker.slice import operations_of
+from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.ir.kernel import If, walk_statements
 from smemreuse.semantics.accesses import KernelAccesses
 from tests.checker.small import SCOPE, SYNC, judge, kernel_of, under
@@ -119,8 +118,6 @@ def test_what_collides_with_the_first_arm_parts_branches_if_it_is_remembered(
 ) -> None:
     first = under("if tx < 32", "As[31 - tx] = 1\n") + under("else", orelse)
     kernel = kernel_of(first + under("if tx < 32", "O[tx] = As[tx]\n"), elements=192)
-    view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
-    operations = operations_of(kernel)
-    prediction = Prediction.of(kernel.body, view, operations, {}, Work())
+    prediction = Prediction.of(kernel, KernelAccesses.of(kernel.body).pointers, {}, Work())
     one, two = (stmt for stmt in walk_statements(kernel.body) if isinstance(stmt, If))
     assert prediction.surely_parts(one, two) is parts

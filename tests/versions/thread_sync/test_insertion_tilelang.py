@@ -1,4 +1,4 @@
-"""Barriers are where they are foretold, as the installed TileLang's `ThreadSync` puts them in."""
+"""Barriers are where they are predicted, as the installed TileLang's `ThreadSync` puts them in."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ SEQUENCES = {
 
 
 @pytest.mark.parametrize("name", [*BODIES, *SEQUENCES])
-def test_barriers_are_where_they_are_foretold(name: str) -> None:
+def test_barriers_are_where_they_are_predicted(name: str) -> None:
     mod = module_of({**BODIES, **SEQUENCES}[name])
     (before,) = kernels_of(mod)
     after = tilelang.transform.ThreadSync(SCOPE)(tilelang.transform.ThreadSync("shared")(mod))
@@ -99,13 +99,13 @@ def test_barriers_are_where_they_are_foretold(name: str) -> None:
     # Unmerged buffers of this scope are one to the pass, all at its begin.
     found = outcomes(before, behind, dict.fromkeys(before.allocations(SCOPE), 0))
     assert not found["sure, not there"], after.script()
-    assert not found["not foretold, there"], after.script()
+    assert not found["not predicted, there"], after.script()
 
 
 @pytest.mark.parametrize(
     "name", ["in a sequence", "next round", "stores to two stages", "in an arm", "far apart"]
 )
-def test_most_are_foretold_surely(name: str) -> None:
+def test_most_are_predicted_surely(name: str) -> None:
     (before,) = kernels_of(mod := module_of(SEQUENCES[name]))
     (behind,) = kernels_of(tilelang.transform.ThreadSync(SCOPE)(mod))
     found = outcomes(before, behind, dict.fromkeys(before.allocations(SCOPE), 0))
