@@ -43,7 +43,13 @@ class Candidate:
     def passes(self) -> bool:
         """Whether it is proved, or a bounded check found nothing but that there is more."""
         unfinished = self.verdict.stopped_early and len(self.verdict.findings) == 1
-        return self.verdict.sound or unfinished
+        return self.verdict.sound or (unfinished and not self.is_doubted)
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether a bounded check left open of some pairs (`open_pairs`) if they are wrong."""
+        found = self.verdict
+        return found.stopped_early and not found.violations and bool(found.open_pairs)
 
     @cached_property
     def barriers(self) -> frozenset[Stmt]:

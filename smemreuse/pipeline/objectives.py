@@ -146,7 +146,7 @@ def with_least_sharing(kernel: Kernel, smallest: Plan, room: int) -> Plan:
         ranges.problem(),
         capacity,
         lambda one, other: dear(constant[one], constant[other]),
-        lambda problem: fitting(problem, capacity, budget),
+        lambda problem, enough: fitting(problem, capacity, enough, budget),
     )
     if placement.arena > capacity:
         return smallest

@@ -9,7 +9,7 @@ The compiler's own layout is the floor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -20,6 +20,7 @@ from smemreuse.pipeline.judging import Effort
 from smemreuse.pipeline.objectives import SpeedObjective, with_least_sharing, with_occupancy
 from smemreuse.pipeline.optimistic_check import order_is_settled
 from smemreuse.pipeline.options import PlanOptions
+from smemreuse.pipeline.refinement import Refinement, counterexamples, shared_pairs
 from smemreuse.pipeline.starts import (
     Start,
     least_bytes,
@@ -31,7 +32,7 @@ from smemreuse.pipeline.starts import (
 from smemreuse.policies.packing import Liveness, Pair, packed
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Origin
-from smemreuse.results.verdict import UNPROVED, Verdict
+from smemreuse.results.verdict import UNPROVED
 from smemreuse.targets.architectures import Architecture
 from smemreuse.versions import version_of
 from smemreuse.versions.merges import Merge, merge_of
@@ -153,7 +154,7 @@ class PlanSearch:
 
     def _proved_or_own(self) -> Candidate:
         """The best proved candidate, or the compiler's own layout where that is smaller."""
-        proved = self._nothing_shared() if self._is_over else self._tightest()
+        proved = self._nothingshared_pairs() if self._is_over else self._tightest()
         own = self._own_below(proved.plan)
         if own is not None:
             return own
@@ -164,7 +165,7 @@ class PlanSearch:
         if self.trusting:
             best = self._guess(Start.DATAFLOW)
         else:
-            best = self._proved_from(Start.DATAFLOW, None) or self._nothing_shared()
+            best = self._proved_from(Start.DATAFLOW, None) or self._nothingshared_pairs()
         if self._may_gain(best.plan):
             best = self._proved_from(Start.INNER, best) or best
         return best
@@ -180,36 +181,14 @@ class PlanSearch:
             arena = guess.plan.arena_bytes
             return (below is None or arena < below) and (most is None or arena <= most)
 
-        return self._refined(
+        refinement = Refinement(
             lambda conflicts: self._guess(start, conflicts),
             is_wanted,
+            self._refuse,
+            self.conflicts,
             FEW_ROUNDS if self._is_hasty else ROUNDS,
         )
-
-    def _refined(
-        self,
-        guess: Callable[[frozenset[Pair]], Candidate],
-        is_wanted: Callable[[Candidate], bool],
-        rounds: int,
-    ) -> Candidate | None:
-        """The first guess that passes the check, out of a few.
-
-        Each guess also avoids the counterexamples of the guesses before. None if none passes, or if
-        a guess is not wanted (`is_wanted`).
-        """
-        conflicts = self.conflicts
-        for _ in range(rounds):
-            found = guess(conflicts)
-            if not is_wanted(found):
-                return None
-            found = self._checked(found)
-            if found.passes:
-                return found
-            more = self._refuse(found)
-            if more <= conflicts:
-                return None
-            conflicts |= more
-        return None
+        return refinement.first_to_pass(self._checked, self._without_doubt)
 
     def _checked(self, candidate: Candidate) -> Candidate:
         """A candidate with the verdict that it needs before it is applied.
@@ -224,6 +203,11 @@ class PlanSearch:
         self.passed.append(candidate.plan.offsets)
         return candidate.checked(Effort.BOUNDED)
 
+    def _without_doubt(self, candidate: Candidate) -> Candidate:
+        """As `_checked`, with an answer where a bounded check has none."""
+        found = self._checked(candidate)
+        return candidate.checked(Effort.OPTIMISTIC) if found.is_doubted else found
+
     def _refuse(self, refused: Candidate) -> frozenset[Pair]:
         """Notes a candidate that does not pass, and gives the pairs to blame."""
         if all(refused.plan.offsets != one.plan.offsets for one in self.refused):
@@ -237,7 +221,7 @@ class PlanSearch:
         plan = self._facts.ask(plan_from, *asked)
         return Candidate(self.kernel, plan)
 
-    def _nothing_shared(self) -> Candidate:
+    def _nothingshared_pairs(self) -> Candidate:
         plan = self._facts.ask(side_by_side, self.scope, self.options.packer)
         return Candidate(self.kernel, plan)
 
@@ -367,7 +351,7 @@ class PlanSearch:
             least = Candidate(self.kernel, with_least_sharing(self.kernel, tight, room))
             if self._follows(least.plan, proved.plan):
                 return least
-            checked = self._checked(least)
+            checked = self._without_doubt(least)
             if checked.passes:
                 return checked
             more = self._refuse(checked)
@@ -390,16 +374,7 @@ class PlanSearch:
             return False
         if plan.provenance.origin is Origin.POLICY:
             return True
-        return not self.bounded_failed and _shared(plan) <= _shared(proved)
-
-
-def counterexamples(plan: Plan, verdict: Verdict) -> frozenset[Pair]:
-    """The pairs that must conflict so that the rest may hold: all that share if none is named."""
-    return verdict.open_pairs or _shared(plan)
-
-
-def _shared(plan: Plan) -> frozenset[Pair]:
-    return frozenset(frozenset((one, two)) for one, two, _ in plan.sharing_pairs())
+        return not self.bounded_failed and shared_pairs(plan) <= shared_pairs(proved)
 
 
 def _taken_over(plan: Plan, origin: Origin) -> Plan:

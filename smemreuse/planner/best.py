@@ -7,6 +7,7 @@ spent. A kernel gets a short search, which is deterministic; `smemreuse pack` mo
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 from smemreuse.planner import cpsat, exact
@@ -54,12 +55,14 @@ def smallest(problem: Problem, budget: Budget) -> Placement:
     return replace(found, proved=False)
 
 
-def fitting(problem: Problem, capacity: int, budget: Budget) -> Placement:
+def fitting(problem: Problem, capacity: int, enough: int, budget: Budget) -> Placement:
     """A placement of at most `capacity` bytes if one is found, else a larger one.
 
-    The exact search runs only if the portfolio finds none, and may exhaust its budget.
+    One of `enough` bytes needs no smaller one. The exact search runs only if the portfolio finds
+    none within the capacity, and may exhaust its budget.
     """
-    found = greedy(problem, problem.lower_bound)
-    if found.arena <= capacity or problem.lower_bound > capacity:
+    bound = problem.lower_bound
+    found = greedy(problem, sys.maxsize if bound > capacity else max(bound, enough))
+    if found.arena <= capacity or bound > capacity:
         return found
     return exact.within(problem, capacity, budget) or found

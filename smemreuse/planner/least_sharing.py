@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from smemreuse.planner.problem import (
-    Packer,
     Placement,
     Problem,
     validate,
@@ -24,17 +23,20 @@ MAX_TRIALS = 200
 
 Cost = Callable[[int, int], int]
 
+Sufficing = Callable[[Problem, int], Placement]
+"""A packer that need not look for less than so many bytes."""
 
-def least_sharing(problem: Problem, capacity: int, cost: Cost, packer: Packer) -> Placement:
+
+def least_sharing(problem: Problem, capacity: int, cost: Cost, packer: Sufficing) -> Placement:
     """The placement within `capacity` bytes, or the tightest one if that is larger.
 
     `cost(one, other)` is how dear it is that two items share bytes, such as how often they take
     turns. Raises `PlanError` if the packer breaks the problem.
     """
-    apart = _packed(without_reuse(problem), packer)
+    apart = _packed(without_reuse(problem), packer, 0)
     if apart.arena <= capacity:
         return apart
-    best = _packed(problem, packer)
+    best = _packed(problem, packer, 0)
     if best.arena > capacity:
         return best
     tried: set[tuple[int, int]] = set()
@@ -46,7 +48,7 @@ def least_sharing(problem: Problem, capacity: int, cost: Cost, packer: Packer) -
         dearest = max(open_pairs, key=lambda pair: (cost(*pair), -pair[0], -pair[1]))
         tried.add(dearest)
         stricter = with_conflicts(problem, [dearest])
-        placement = _packed(stricter, packer)
+        placement = _packed(stricter, packer, best.arena)
         if placement.arena <= capacity:
             asked = total_cost(problem, placement, cost)
             if asked < price:
@@ -68,7 +70,7 @@ def sharing_pairs(problem: Problem, placement: Placement) -> Iterator[tuple[int,
             yield one, other
 
 
-def _packed(problem: Problem, packer: Packer) -> Placement:
-    placement = packer(problem)
+def _packed(problem: Problem, packer: Sufficing, enough: int) -> Placement:
+    placement = packer(problem, enough)
     validate(problem, placement)
     return placement

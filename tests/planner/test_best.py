@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from smemreuse.planner import PACKERS, PASSES, Problem, exact, validate
-from smemreuse.planner.best import FEW_NODES, NODES
+from smemreuse.planner.best import FEW_NODES, NODES, fitting
+from smemreuse.planner.exact import Budget
 from tests.planner.problems import HOLES, problems
 
 BEST = PACKERS["best"]
@@ -139,3 +140,18 @@ def counted(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> list[o
 
     monkeypatch.setattr(owner, name, counting)
     return calls
+
+
+@given(problem=problems(most=8))
+@settings(max_examples=60)
+def test_what_fits_is_found_and_need_not_be_the_smallest(problem: Problem) -> None:
+    smallest, capacity = BEST(problem).arena, sum(problem.sizes) + 16 * len(problem.sizes)
+    for enough in (0, smallest, capacity):
+        placement = fitting(problem, capacity, enough, Budget(NODES))
+        validate(problem, placement)
+        assert smallest <= placement.arena <= max(enough, smallest)
+    assert fitting(problem, smallest, 0, Budget(NODES)).arena == smallest
+    if smallest:
+        beyond = fitting(problem, problem.lower_bound - 1, 0, Budget(NODES))
+        validate(problem, beyond)
+        assert beyond.arena >= smallest

@@ -5,10 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smemreuse.planner import PACKERS, Problem, least_sharing, validate, without_reuse
+from smemreuse.planner import PACKERS, Placement, Problem, least_sharing, validate, without_reuse
 from smemreuse.planner.least_sharing import sharing_pairs, total_cost
 
-best = PACKERS["best"]
+
+def best(problem: Problem, enough: int) -> Placement:
+    """The tightest placement; `enough` bytes would do."""
+    return PACKERS["best"](problem)
 
 
 def problem(*items: tuple[int, int, int]) -> Problem:
@@ -59,7 +62,7 @@ def test_between_the_tightest_and_side_by_side(
     drawn: list[tuple[int, int, int]], part: float
 ) -> None:
     drawn_problem = problem(*drawn)
-    tightest, widest = best(drawn_problem), best(without_reuse(drawn_problem))
+    tightest, widest = best(drawn_problem, 0), best(without_reuse(drawn_problem), 0)
     capacity = int(tightest.arena + part * (widest.arena - tightest.arena))
     placement = least_sharing(drawn_problem, capacity, always, best)
     validate(drawn_problem, placement)

@@ -58,9 +58,10 @@ def check_plan(
     trace may execute, `work` is the budget for all plans of the kernel together.
 
     A `bounded` check stops early: it refutes most unsound plans quickly; where it finds nothing and
-    has not seen everything, the verdict has `stopped_early`. An `optimistic` check assumes that the
-    pass inserts a barrier between all accesses that it compares. That is no proof: the caller has
-    to check again once the barriers are there.
+    has not seen everything, the verdict has `stopped_early`. Its `open_pairs` are then those that
+    it doubts: it has not seen whether their fault needs one condition on data to go two ways. An
+    `optimistic` check assumes that the pass inserts a barrier between all accesses that it
+    compares. That is no proof: the caller has to check again once the barriers are there.
     """
     accesses = accesses or KernelAccesses.of(kernel.body)
     names = unique_names(kernel.allocations(scope))
@@ -109,7 +110,7 @@ class _Uncovered:
     """Why something is not covered: by buffer, or (`whole`) for the plan as a whole.
 
     `is_stuck`: all threads wait. `may_part`: a barrier may come between branches that different
-    threads take.
+    threads take. `doubted`: the pairs of which a bounded check left open whether they are wrong.
     """
 
     buffers: Mapping[Buffer, str]
@@ -117,6 +118,7 @@ class _Uncovered:
     stopped_early: bool = False
     is_stuck: bool = False
     may_part: bool = False
+    doubted: frozenset[frozenset[Buffer]] = frozenset()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -127,10 +129,10 @@ def _open_pairs(
     layout: ByteLayout, findings: Sequence[PairFinding], uncovered: _Uncovered
 ) -> frozenset[frozenset[Buffer]]:
     """The pairs of buffers that keep a plan from being proved; every pair of a buffer where it is
-    not known which one is to blame."""
+    not known which one is to blame. That a check was bounded is no pair's fault."""
     blamed = set(uncovered.buffers)
-    blamed |= layout.partners.keys() if uncovered.whole else set()
-    pairs = {finding.pair for finding in findings}
+    blamed |= layout.partners.keys() if uncovered.whole and not uncovered.stopped_early else set()
+    pairs = {*uncovered.doubted, *(finding.pair for finding in findings)}
     blamed |= {one for pair in pairs if len(pair) == 1 for one in pair}
     pairs |= {frozenset((one, two)) for one in blamed for two in layout.partners.get(one, ())}
     return frozenset(pair for pair in pairs if len(pair) == 2)
@@ -216,8 +218,10 @@ def _traces(
     if findings and is_followed and program_slice.decides_again():
         each_case = replace(setup, work=Work(OF_SECOND_LOOK, setup.work), every_case=True)
         in_cases, left = _traced(kernel, program_slice, layout, each_case, prediction)
-        if not in_cases and (left.stopped_early or not left.reasons):
-            return in_cases, left
+        if not in_cases and left.stopped_early:
+            return [], replace(left, doubted=frozenset(finding.pair for finding in findings))
+        if not in_cases and not left.reasons:
+            return [], left
     return findings, uncovered
 
 

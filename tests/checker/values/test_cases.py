@@ -407,3 +407,31 @@ def test_a_variable_that_is_bound_to_what_is_read_decides_nothing() -> None:
     """Nor does the local that it is made of, which a loop of any length may set."""
     computed = "v: T.int32 = c[1] + As[k % 2 * 32 + tx - 32]\nc[1] = v\n"
     assert verdict(pipeline(extra=computed) + SYNC + USE_B) is SOUND
+
+
+ORDERED_ON_CONDITION = """\
+As[tx] = 1
+O[tx] = As[tx]
+if 0 < D[0]:
+    T.tvm_storage_sync("shared")
+if 0 < D[1]:
+    T.tvm_storage_sync("shared")
+if 0 < D[0]:
+    Bs[63 - tx] = 1
+    O[tx] = Bs[63 - tx]
+"""
+"""Wrong, if one condition could be false where the barrier is, and then true; in four cases."""
+
+
+def test_a_bounded_check_doubts_what_needs_one_condition_to_go_two_ways() -> None:
+    found = judge(ORDERED_ON_CONDITION, elements=64, bounded=True)
+    assert found.stopped_early
+    assert found.findings == (CHECK_WAS_BOUNDED,)
+    assert [sorted(one.name for one in pair) for pair in found.open_pairs] == [["As", "Bs"]]
+    assert judge(ORDERED_ON_CONDITION, elements=64).verdict is SOUND
+
+
+def test_that_a_bounded_check_stops_is_no_pairs_fault() -> None:
+    found = judge(pipeline() + SYNC + USE_B, elements=64, bounded=True)
+    assert found.stopped_early
+    assert not found.open_pairs
