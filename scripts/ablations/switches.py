@@ -284,9 +284,13 @@ SWITCHES = (
     Switch(
         "conflicts that surely are none",
         "a later pass may put a barrier between any two accesses that it compares",
-        ("versions/thread_sync/conflicts.py", "versions/thread_sync/differences.py"),
         (
-            Patch("versions.thread_sync.conflicts", "Conflicts._have_one_index", _no),
+            "versions/thread_sync/conflicts.py",
+            "versions/thread_sync/access_ranges.py",
+            "versions/thread_sync/differences.py",
+        ),
+        (
+            Patch("versions.thread_sync.access_ranges", "AccessRanges.have_one_index", _no),
             Patch("versions.thread_sync.conflicts", "Conflicts._are_inside", _no),
             Patch("versions.thread_sync.conflicts", "Conflicts._lie_apart", _no),
         ),

@@ -26,6 +26,7 @@ from smemreuse.semantics.pointers import Pointers
 from smemreuse.versions import Version, version_of
 from smemreuse.versions.thread_sync import ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry, entries_of
+from smemreuse.versions.thread_sync.access_ranges import AccessRanges
 from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
 from smemreuse.versions.thread_sync.branch_barriers import BranchBarriers, SharedNumber
 from smemreuse.versions.thread_sync.candidates import BarrierCandidates
@@ -47,6 +48,7 @@ class ThreadSyncView:
     rules: ThreadSync
     paths: PathConditions
     collisions: Collisions
+    ranges: AccessRanges
     thread_variables: frozenset[Var]
     fenced: frozenset[Stmt]
     branch_barriers: BranchBarriers
@@ -66,9 +68,9 @@ class ThreadSyncView:
         indices, everyone = thread_indices(body), prod(thread_axes(body).values())
         branches = BranchBarriers(body, paths, indices, everyone)
         followed = frozenset(followed_by_barriers(body, rules))
-        return ThreadSyncView(
-            rules, paths, Collisions(paths, entries, rules), indices, fenced, branches, followed
-        )
+        collisions = Collisions(paths, entries, rules)
+        ranges = AccessRanges(paths, thread_extents(body))
+        return ThreadSyncView(rules, paths, collisions, ranges, indices, fenced, branches, followed)
 
 
 def view_of(kernel: Kernel, pointers: Pointers) -> ThreadSyncView:
@@ -107,9 +109,8 @@ class Prediction:
         """Raises `UnknownThreads`, and `Uncovered` where that is too much work."""
         body, view = kernel.body, view_of(kernel, pointers)
         conflicts = Conflicts(
-            view.paths,
+            view.ranges,
             view.collisions,
-            thread_extents(body),
             offsets,
             work.do,
             compares_bytes=view.rules.compares_bytes,

@@ -16,7 +16,7 @@ Versions that take more for disjoint say so in their `ThreadSync`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -34,7 +34,12 @@ from smemreuse.ir.kernel import (
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.versions.thread_sync import BoundValues, ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
-from smemreuse.versions.thread_sync.elements import EntryElements, are_compatible, meet, reaching
+from smemreuse.versions.thread_sync.elements import (
+    EntryElements,
+    Spend,
+    TriedElements,
+    are_compatible,
+)
 from smemreuse.versions.thread_sync.models import Model
 from smemreuse.versions.thread_sync.path_conditions import (
     BLOCKS,
@@ -52,16 +57,10 @@ ROUNDS = 8
 GUESS = 0
 """The value that is tried for what is not known."""
 
-LANE = 16
-"""Units of work for each element that is compared."""
-
 MAX_ELEMENTS = 1 << 18
 MAX_INDEX = 1 << 48
 
 Made = tuple[Stmt, AccessEntry]
-
-Spend = Callable[[int], None]
-"""Counts units of work before they are done; it raises where there are too many."""
 
 
 class Collisions:
@@ -82,6 +81,7 @@ class Collisions:
         self.entries = entries
         self._known: dict[tuple[object, ...], bool] = {}
         self._elements: dict[tuple[object, ...], EntryElements | None] = {}
+        self._pairs_of: dict[tuple[object, ...], TriedElements] = {}
         self._named: dict[Made, frozenset[Var]] = {}
 
     def surely(
@@ -178,25 +178,38 @@ class Collisions:
         Elements collide if they meet in one of these; pointers only if each reaches the other in
         some.
         """
-        tried = product(self._blocks(one, two), self._tried(one, two, loop))
-        reaches = [False, False]
-        for place, rounds in tried:
-            shifted = None if one[1].by_pointer else loop
+        tried = self._pairs(model, one, two, loop)
+        if one[1].by_pointer:
+            collides = tried.reach_each_other(places, spend)
+        else:
+            collides = tried.meet(places[0], spend)
+        return True if collides else False if tried.is_understood else None
+
+    def _pairs(self, model: Model | None, one: Made, two: Made, loop: For | None) -> TriedElements:
+        """What is tried of two accesses, wherever their buffers lie."""
+        key = (one[1], two[1], loop, model)
+        if key not in self._pairs_of:
+            self._pairs_of[key] = TriedElements(self._compatible(model, one, two, loop))
+        return self._pairs_of[key]
+
+    def _compatible(
+        self, model: Model | None, one: Made, two: Made, loop: For | None
+    ) -> Iterator[tuple[EntryElements, EntryElements] | None]:
+        """The elements of both in each block and round that is tried; None, as the last, for those
+        that are not understood."""
+        shifted = None if one[1].by_pointer else loop
+        for place, rounds in product(self._blocks(one, two), self._tried(one, two, loop)):
             first = self._elements_of(one, rounds, place, None, model)
             second = self._elements_of(two, rounds, place, shifted, model)
             if first is None or second is None or not are_compatible(first, second):
-                return None
+                yield None
+                return
             if shifted is not None and not _goes_on(shifted, rounds, first):
                 continue
-            spend(LANE * (first.index.size + second.index.size))
-            if one[1].by_pointer:
-                found = reaching(first, second, places)
-                reaches = [was or now for was, now in zip(reaches, found, strict=True)]
-            elif not self._takes_for_one(first, second) and meet(first, second, places[0]):
-                return True
-            if all(reaches):
-                return True
-        return False
+            if not first.index.size or not second.index.size:
+                continue
+            if one[1].by_pointer or not self._takes_for_one(first, second):
+                yield first, second
 
     def _takes_for_one(self, first: EntryElements, second: EntryElements) -> bool:
         """Whether the pass may take elements of different sizes for one thread's own: it compares

@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from smemreuse.ir.expr import Var, constant, same, variables_in
-from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, For, If, Stmt, While
-from smemreuse.semantics.bounds import Interval
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, For
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
-from smemreuse.versions.thread_sync.collisions import Collisions, Made, Spend
-from smemreuse.versions.thread_sync.differences import Indexed, differences, reach_of
-from smemreuse.versions.thread_sync.once import once
-from smemreuse.versions.thread_sync.path_conditions import PathConditions
+from smemreuse.versions.thread_sync.access_ranges import AccessRanges, span
+from smemreuse.versions.thread_sync.collisions import Collisions, Made
+from smemreuse.versions.thread_sync.elements import Spend
 
 COMPARED = 16
 """Units of work for each pair of accesses."""
@@ -37,24 +34,20 @@ class Conflicts:
 
     def __init__(
         self,
-        paths: PathConditions,
+        ranges: AccessRanges,
         collisions: Collisions,
-        indices: Mapping[Var, int],
         offsets: Mapping[Buffer, int],
         spend: Spend,
         *,
         compares_bytes: bool = True,
     ):
-        """`indices` are those of the threads, each with its extent; `compares_bytes` as in
-        `ThreadSync`."""
-        self._paths = paths
+        """`compares_bytes` as in `ThreadSync`."""
+        self._ranges = ranges
         self._collisions = collisions
-        self._indices = indices
         self._offsets = offsets
         self._spend = spend
         self._compares_bytes = compares_bytes
         self._known: dict[tuple[Made, Made, For | None], Conflict] = {}
-        self._reached: dict[Made, Interval | None] = {}
 
     def between(self, one: Made, two: Made, loop: For | None) -> Conflict:
         """Of one access and a later one, with `loop` in the next round of that."""
@@ -72,7 +65,7 @@ class Conflicts:
             return Conflict.YES
         if first.index is None or second.index is None:
             return Conflict.MAYBE
-        if not first.by_pointer and self._have_one_index(one, two, loop):
+        if not first.by_pointer and self._ranges.have_one_index(one, two, loop):
             return Conflict.NO
         if not (self._compares_bytes or _are_of_one_kind(first, second)):
             return Conflict.MAYBE
@@ -98,25 +91,6 @@ class Conflicts:
             return True
         return first.buffer in self._offsets and second.buffer in self._offsets
 
-    def _have_one_index(self, one: Made, two: Made, loop: For | None) -> bool:
-        """Whether both have the same index, whichever the thread, under the same conditions."""
-        first, second = one[1], two[1]
-        assert first.index is not None
-        assert second.index is not None
-        if first.buffer is not second.buffer or first.width != second.width:
-            return False
-        if (first.lanes, first.stride) != (second.lanes, second.stride):
-            return False
-        if loop is not None and loop.var in variables_in(second.index):
-            return False
-        return same(first.index, second.index) and self._scopes(one) == self._scopes(two)
-
-    def _scopes(self, made: Made) -> object:
-        """All that the pass knows to hold at an access."""
-        stmt, entry = made
-        within = (stmt,) if isinstance(stmt, (If, While)) else ()
-        return self._paths.frames[stmt], within, entry.guards
-
     def _are_inside(self, one: Made, two: Made) -> bool:
         """Whether two accesses surely stay in their buffers, in numbers that the pass compares:
         pointers it counts in elements of the one's width and the other's."""
@@ -125,7 +99,7 @@ class Conflicts:
         return self._is_inside(one) and self._is_inside(two)
 
     def _is_inside(self, made: Made) -> bool:
-        reach, entry = self._reach(made), made[1]
+        reach, entry = self._ranges.reach(made), made[1]
         size = entry.buffer.size
         if reach is None or size is None:
             return False
@@ -136,7 +110,7 @@ class Conflicts:
         the one reaches come before the other's, each counted in its own width."""
         places = [self._offsets.get(entry.buffer, 0) for _, entry in (one, two)]
         if one[1].by_pointer:
-            mine, theirs = self._reach(one), self._reach(two)
+            mine, theirs = self._ranges.reach(one), self._ranges.reach(two)
             if mine is None or theirs is None:
                 return False
             shift = places[0] // one[1].width - places[1] // two[1].width
@@ -146,63 +120,14 @@ class Conflicts:
     def _differ(self, one: Made, two: Made, loop: For | None, shift: int) -> bool:
         """Whether elements surely begin at different bytes; `shift` is by how many the one's buffer
         begins after the other's."""
-        (stmt, first), (other, second) = one, two
-        assert first.index is not None
-        assert second.index is not None
-        shared = {each.var for each in self._paths.loops(stmt)}
-        shared &= {each.var for each in self._paths.loops(other)}
-        if first.is_write and second.is_write:
-            shared |= self._indices.keys()  # the pass compares two writes of one thread
-        found = differences(
-            Indexed(first.index, first.width, self._ranges(stmt)),
-            Indexed(second.index, second.width, self._ranges(other)),
-            shared,
-            None if loop is None else loop.var,
-        )
-        before, after = _span(first), _span(second)
+        found = self._ranges.differences(one, two, loop)
+        before, after = span(one[1]), span(two[1])
         return found is not None and all(
             low + shift + before[0] - after[1] > 0 or high + shift + before[1] - after[0] < 0
             for low, high in found
         )
 
-    def _reach(self, made: Made) -> Interval | None:
-        """The first and the last element that an access may reach, from its buffer's begin."""
-        if made not in self._reached:
-            self._reached[made] = self._find_reach(*made)
-        return self._reached[made]
-
-    def _find_reach(self, stmt: Stmt, entry: AccessEntry) -> Interval | None:
-        ranges = self._ranges(stmt)
-        begin = None if entry.index is None else reach_of(entry.index, ranges)
-        extent = reach_of(entry.extent, ranges)
-        if begin is None or extent is None:
-            return None
-        if entry.by_pointer:
-            return begin[0], begin[1] + extent[1] - 1
-        least, most = _span(entry)
-        return begin[0] + least // entry.width, begin[1] + most // entry.width
-
-    @once
-    def _ranges(self, stmt: Stmt) -> Mapping[Var, Interval]:
-        """Those of the loops around a statement, and of the indices of the threads there."""
-        ranges = {var: (0, extent - 1) for var, extent in self._indices.items()}
-        reaching = self._paths.in_branches(stmt, self._indices.keys())
-        along = [var for var, extent in self._indices.items() if extent > 1]
-        if len(along) == 1 and reaching is not None and len(reaching):
-            ranges[along[0]] = (int(reaching.min()), int(reaching.max()))
-        for loop in self._paths.loops(stmt):
-            begin, extent = constant(loop.begin), constant(loop.extent)
-            if begin is not None and extent is not None and extent > 0:
-                ranges[loop.var] = (begin, begin + extent - 1)
-        return ranges
-
 
 def _are_of_one_kind(first: AccessEntry, second: AccessEntry) -> bool:
     """Whether equal indices are equal bytes: of one buffer, in elements of one size."""
     return first.buffer is second.buffer and first.width == second.width
-
-
-def _span(entry: AccessEntry) -> Interval:
-    """By how many bytes the lanes of an access begin after its first element."""
-    last = (entry.lanes - 1) * entry.stride * entry.width
-    return min(last, 0), max(last, 0)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
 from smemreuse.semantics.evaluate import evaluate
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
 from smemreuse.versions.thread_sync.path_conditions import ActiveThreads, Symbols
+
+LANE = 16
+"""Units of work for each element that is compared."""
+
+Spend = Callable[[int], None]
+"""Counts units of work before they are done; it raises where there are too many."""
 
 _THREADS = 1 << 11
 """More than a block has."""
@@ -38,6 +46,69 @@ class EntryElements:
         lanes = self.entry.stride * np.arange(self.entry.lanes)
         places = ((self.index[:, None] + lanes) * self.entry.width).ravel()
         return _distinct(places * _THREADS + np.repeat(self.active.threads.ids, self.entry.lanes))
+
+
+class TriedElements:
+    """The elements that two accesses have in the blocks and rounds that are tried, computed when
+    they are first asked for.
+
+    `source` gives a pair for each of these, and None, as the last, where one is not known.
+    """
+
+    def __init__(self, source: Iterator[tuple[EntryElements, EntryElements] | None]):
+        self._source = source
+        self._found: list[tuple[EntryElements, EntryElements]] = []
+        self._is_exhausted = False
+        self.is_understood = True
+        """Whether all are known, of those that have been asked for."""
+
+    def __iter__(self) -> Iterator[tuple[EntryElements, EntryElements]]:
+        for at in count():
+            if at == len(self._found) and not self._has_more():
+                return
+            yield self._found[at]
+
+    def _has_more(self) -> bool:
+        for pair in self._source:
+            if pair is not None:
+                self._found.append(pair)
+                return True
+            self.is_understood = False
+        self._is_exhausted = True
+        return False
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """The first and the last byte of each pair's elements, once all are known: four rows."""
+        ends = [(*one.places[[0, -1]], *two.places[[0, -1]]) for one, two in self._found]
+        return np.array(ends, dtype=np.int64).reshape(-1, 4).T
+
+    def _near(self, shift: int) -> Iterator[tuple[EntryElements, EntryElements]]:
+        """The pairs whose elements may meet."""
+        if not self._is_exhausted:
+            return iter(self)
+        low, high, begin, end = self._ends
+        near = np.flatnonzero((low + shift <= end) & (begin <= high + shift))
+        return (self._found[at] for at in near.tolist())
+
+    def meet(self, shift: int, spend: Spend) -> bool:
+        """Whether some pair's elements `meet`, the first buffer `shift` bytes after the second."""
+        for first, second in self._near(shift):
+            spend(LANE * (first.index.size + second.index.size))
+            if meet(first, second, shift):
+                return True
+        return False
+
+    def reach_each_other(self, places: tuple[int, ...], spend: Spend) -> bool:
+        """Whether from pointers at these places each one reaches the other in some pair."""
+        reaches = [False, False]
+        for first, second in self:
+            spend(LANE * (first.index.size + second.index.size))
+            found = reaching(first, second, places)
+            reaches = [was or now for was, now in zip(reaches, found, strict=True)]
+            if all(reaches):
+                return True
+        return False
 
 
 def reaching(
@@ -70,8 +141,6 @@ def meet(first: EntryElements, second: EntryElements, shift: int) -> bool:
 
     `shift` is by how many bytes the first buffer begins after the second one.
     """
-    if not first.index.size or not second.index.size:
-        return False
     if _may_be_alike(first, second, shift):
         return False
     if first.entry.is_write and second.entry.is_write:
@@ -119,6 +188,8 @@ def are_compatible(first: EntryElements, second: EntryElements) -> bool:
 
     A condition within an expression has no scope: two of them may exclude each other."""
     conditions = (*first.active.conditions, *second.active.conditions)
+    if not conditions:
+        return True
     guessed = first.guessed | second.guessed
     if any(each.symbols & guessed for each in conditions):
         return False

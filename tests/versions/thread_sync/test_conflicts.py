@@ -7,7 +7,6 @@ import pytest
 from smemreuse.checker.budget import Work
 from smemreuse.checker.predicted.prediction import view_of
 from smemreuse.ir.kernel import For, Kernel, walk_statements
-from smemreuse.ir.launch import thread_extents
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.versions.thread_sync.conflicts import Conflict, Conflicts
 from tests.checker.small import kernel_of, under
@@ -26,9 +25,8 @@ def answers(
     view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
     offsets = {one: PLACES[one.name] for one in kernel.allocations("shared.dyn")} if placed else {}
     conflicts = Conflicts(
-        view.paths,
+        view.ranges,
         view.collisions,
-        thread_extents(kernel.body),
         offsets,
         Work().do,
         compares_bytes=compares_bytes,

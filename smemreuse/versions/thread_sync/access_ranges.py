@@ -1,0 +1,107 @@
+"""What is known of the indices that `ThreadSync` compares, wherever a plan puts their buffers.
+
+Ranges are those of the pass: of loops, of the threads that branches let through, and of nothing
+else. All plans of one kernel share what is found here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from smemreuse.ir.expr import Var, constant, same, variables_in
+from smemreuse.ir.kernel import For, If, Stmt, While
+from smemreuse.semantics.bounds import Interval
+from smemreuse.versions.thread_sync.access_entries import AccessEntry
+from smemreuse.versions.thread_sync.collisions import Made
+from smemreuse.versions.thread_sync.differences import Indexed, differences, reach_of
+from smemreuse.versions.thread_sync.once import once
+from smemreuse.versions.thread_sync.path_conditions import PathConditions
+
+
+class AccessRanges:
+    """Of the accesses of one kernel; `indices` are those of the threads, each with its extent."""
+
+    def __init__(self, paths: PathConditions, indices: Mapping[Var, int]):
+        self._paths = paths
+        self._indices = indices
+        self._reached: dict[Made, Interval | None] = {}
+        self._differences: dict[tuple[Made, Made, For | None], Set[Interval] | None] = {}
+
+    def differences(self, one: Made, two: Made, loop: For | None) -> Set[Interval] | None:
+        """By how many bytes the one's elements begin after the other's, with `loop` in its next
+        round, if both buffers began at one byte; None if that is not known."""
+        key = (one, two, loop)
+        if key not in self._differences:
+            self._differences[key] = self._find_differences(one, two, loop)
+        return self._differences[key]
+
+    def _find_differences(self, one: Made, two: Made, loop: For | None) -> Set[Interval] | None:
+        (stmt, first), (other, second) = one, two
+        assert first.index is not None
+        assert second.index is not None
+        shared = {each.var for each in self._paths.loops(stmt)}
+        shared &= {each.var for each in self._paths.loops(other)}
+        if first.is_write and second.is_write:
+            shared |= self._indices.keys()  # the pass compares two writes of one thread
+        return differences(
+            Indexed(first.index, first.width, self._ranges(stmt)),
+            Indexed(second.index, second.width, self._ranges(other)),
+            shared,
+            None if loop is None else loop.var,
+        )
+
+    def have_one_index(self, one: Made, two: Made, loop: For | None) -> bool:
+        """Whether both have the same index, whichever the thread, under the same conditions."""
+        first, second = one[1], two[1]
+        assert first.index is not None
+        assert second.index is not None
+        if first.buffer is not second.buffer or first.width != second.width:
+            return False
+        if (first.lanes, first.stride) != (second.lanes, second.stride):
+            return False
+        if loop is not None and loop.var in variables_in(second.index):
+            return False
+        return same(first.index, second.index) and self._scopes(one) == self._scopes(two)
+
+    def _scopes(self, made: Made) -> object:
+        """All that the pass knows to hold at an access."""
+        stmt, entry = made
+        within = (stmt,) if isinstance(stmt, (If, While)) else ()
+        return self._paths.frames[stmt], within, entry.guards
+
+    def reach(self, made: Made) -> Interval | None:
+        """The first and the last element that an access may reach, from its buffer's begin."""
+        if made not in self._reached:
+            self._reached[made] = self._find_reach(*made)
+        return self._reached[made]
+
+    def _find_reach(self, stmt: Stmt, entry: AccessEntry) -> Interval | None:
+        ranges = self._ranges(stmt)
+        begin = None if entry.index is None else reach_of(entry.index, ranges)
+        extent = reach_of(entry.extent, ranges)
+        if begin is None or extent is None:
+            return None
+        if entry.by_pointer:
+            return begin[0], begin[1] + extent[1] - 1
+        least, most = span(entry)
+        return begin[0] + least // entry.width, begin[1] + most // entry.width
+
+    @once
+    def _ranges(self, stmt: Stmt) -> Mapping[Var, Interval]:
+        """Those of the loops around a statement, and of the indices of the threads there."""
+        ranges = {var: (0, extent - 1) for var, extent in self._indices.items()}
+        reaching = self._paths.in_branches(stmt, self._indices.keys())
+        along = [var for var, extent in self._indices.items() if extent > 1]
+        if len(along) == 1 and reaching is not None and len(reaching):
+            ranges[along[0]] = (int(reaching.min()), int(reaching.max()))
+        for loop in self._paths.loops(stmt):
+            begin, extent = constant(loop.begin), constant(loop.extent)
+            if begin is not None and extent is not None and extent > 0:
+                ranges[loop.var] = (begin, begin + extent - 1)
+        return ranges
+
+
+def span(entry: AccessEntry) -> Interval:
+    """By how many bytes the lanes of an access begin after its first element."""
+    last = (entry.lanes - 1) * entry.stride * entry.width
+    return min(last, 0), max(last, 0)
