@@ -40,6 +40,7 @@ from smemreuse.report.difference import (
     counts_line,
     difference_entry,
     difference_lines,
+    doubt_lines,
     effects_of,
     growth_clauses,
     in_order,
@@ -180,12 +181,13 @@ def _page(found: Sequence[Difference], old: _Side, new: _Side, arch: Architectur
 
 
 def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
+    yield from doubt_lines(found)
     yield Text(counts_line(found))
     found = in_order(found)
     named = titles([(one.new.file, one.new.kernel, one.new.scope) for one in found])
     for one, title in zip(found, named, strict=True):
         if len(found) == 1 or _is_told(one):
-            yield from difference_lines(one, title)
+            yield from difference_lines(one, title, doubted=len(found) == 1)
     for layout in matched.vanished:
         yield only_line(layout, "old")
     for layout in matched.appeared:

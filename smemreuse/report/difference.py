@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.text import Text
 
@@ -28,6 +30,7 @@ STRANGERS = (
     "these seem to be two different kernels, as they have no buffer name in common: causes would "
     "mean nothing, and are not listed (--format json has them)"
 )
+"""Said before all else where there is one pair, and else below the heading of the pair."""
 
 UNTOLD = (
     "diff cannot know whether a kernel grew: each side has kernels that the other side lacks, or "
@@ -57,7 +60,24 @@ def _fewer_blocks(found: Sequence[Difference], who: str) -> str:
     return f"{who} {verb} fewer resident blocks{numbers}"
 
 
-BY_FILE = ", or else by file"
+def _matched_by(found: Sequence[Difference]) -> str:
+    """By what kernels are matched, with how many by each where that is more than one thing."""
+    counts = Counter(map(_match_words, found)) or Counter({_BY_NAME: 0})
+    if len(counts) == 1:
+        return f"matched {next(iter(counts))}"
+    first, *more = (f"{many:,} {{}}{words}" for words, many in counts.most_common())
+    return "; ".join([first.format("matched "), *(one.format("") for one in more)])
+
+
+_BY_NAME = "by name"
+
+
+def _match_words(one: Difference) -> str:
+    if one.old.kernel == one.new.kernel:
+        return _BY_NAME
+    same_file = Path(one.old.file).name == Path(one.new.file).name
+    how = "by file" if same_file else "as the only one left on each side"
+    return f"{how} (names differ)"
 
 
 def counts_line(found: Sequence[Difference]) -> str:
@@ -66,9 +86,8 @@ def counts_line(found: Sequence[Difference]) -> str:
     grown = sum(one.bytes > 0 for one in found)
     fewer = sum(one.bytes < 0 for one in found)
     lost = sum(one.blocks is not None and one.blocks[1] < one.blocks[0] for one in found)
-    renamed = any(one.old.kernel != one.new.kernel for one in found)
     return (
-        f"{counted(len(found), 'kernel')} compared, matched by name{BY_FILE * renamed}"
+        f"{counted(len(found), 'kernel')} compared, {_matched_by(found)}"
         f"{_architectures(found)}: "
         f"{grown} took more bytes, {fewer} fewer; {_fewer_blocks(found, str(lost))}"
     )
@@ -123,14 +142,23 @@ def in_order(found: Sequence[Difference]) -> list[Difference]:
     return [one for _, one in pairs]
 
 
-def difference_lines(found: Difference, title: str | None = None) -> Iterator[Text]:
+def doubt_lines(found: Sequence[Difference]) -> Iterator[Text]:
+    """That a pair seems to be of two different kernels, where it is the only one."""
+    if len(found) == 1 and found[0].are_strangers:
+        yield Text(STRANGERS, style="yellow")
+
+
+def difference_lines(
+    found: Difference, title: str | None = None, *, doubted: bool = False
+) -> Iterator[Text]:
     """One kernel: what it took and takes, and the causes, those with the largest effect first.
 
-    `title` is by default its name and scope.
+    `title` is by default its name and scope. `doubted`: `doubt_lines` have been said.
     """
     yield Text(heading(found, title), style="bold" if found.bytes else "")
     if found.are_strangers:
-        yield Text(f"  {STRANGERS}", style="yellow")
+        if not doubted:
+            yield Text(f"  {STRANGERS}", style="yellow")
         return
     effects = effects_of(found)
     telling = [one for one in effects if one.bytes]

@@ -10,6 +10,7 @@ from smemreuse.report.difference import (
     STRANGERS,
     counts_line,
     difference_lines,
+    doubt_lines,
     effects_of,
     growth_clauses,
     in_order,
@@ -90,10 +91,29 @@ def test_fewer_blocks_are_counted_in_numbers_where_one_kernel_has_them() -> None
         "1 kernel compared, matched by name: 1 took more bytes, 0 fewer; 1 has fewer resident "
         "blocks (4 -> 3)"
     )
-    moved = replace(GREW, new=replace(NEW, kernel="k2"))
-    assert "2 kernels compared, matched by name, or else by file: " in counts_line([GREW, moved])
     assert counts_line([GREW, GREW]).endswith("2 have fewer resident blocks")
     assert "1 kernel has fewer resident blocks (4 -> 3)" in growth_clauses([GREW], untold=False)
+
+
+def test_it_is_told_by_what_kernels_are_matched() -> None:
+    moved = replace(GREW, new=replace(NEW, kernel="k2", file=GREW.old.file))
+    left = replace(moved, new=replace(moved.new, file="another.tir"))
+    by_file = "by file (names differ)"
+    only = "as the only one left on each side (names differ)"
+    for found, told in (
+        ([GREW], "1 kernel compared, matched by name: "),
+        ([moved], f"1 kernel compared, matched {by_file}: "),
+        ([left], f"1 kernel compared, matched {only}: "),
+        ([GREW, moved, GREW], f"3 kernels compared, 2 matched by name; 1 {by_file}: "),
+    ):
+        assert counts_line(found).startswith(told)
+
+
+def test_the_doubt_comes_first_where_there_is_one_pair() -> None:
+    apart = replace(GREW, old=replace(OLD, sizes={"A": KB}), new=replace(NEW, sizes={"B": KB}))
+    assert [line.plain for line in doubt_lines([apart])] == [STRANGERS]
+    assert [*doubt_lines([GREW])] == [*doubt_lines([apart, GREW])] == []
+    assert len([*difference_lines(apart, doubted=True)]) == 1
 
 
 def test_kernels_without_a_buffer_in_common_are_doubted() -> None:
