@@ -11,6 +11,7 @@ from rich.text import Text
 from smemreuse.errors import printable
 from smemreuse.report.columns import BLOCKS, by_registers, percent_text, registers_stop
 from smemreuse.results.comparison import Comparison, PolicyResult
+from smemreuse.results.residents import ESTIMATED
 from smemreuse.results.words import DEFAULT_MERGE
 
 _SHIPPED = "smemreuse's proved layout or, where that is no better, the default one."
@@ -66,7 +67,7 @@ def _shared_legend(
     """What blocks mean where registers stop some, and what the plans are for."""
     stopped = next((one for one in results if registers_stop(one.resident, one.blocks)), None)
     if stopped is not None and stopped.resident is not None and stopped.blocks is not None:
-        words = stopped.registers.words if stopped.registers else "estimated before ptxas"
+        words = stopped.registers.words if stopped.registers else ESTIMATED
         yield Text(by_registers(stopped.resident, stopped.blocks, words), style="dim")
     if any(one.objective == "speed" for one in applied):
         yield Text(

@@ -34,6 +34,7 @@ from smemreuse.results.explanation import Explanation, Unneeded
 from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
+from smemreuse.results.residents import ESTIMATED
 from smemreuse.results.run import RunKernel, RunPlan
 from smemreuse.results.serialized import picked
 from smemreuse.results.suite import SuiteKernel
@@ -167,7 +168,7 @@ def blocks_legend(found: Iterable[KernelFootprint]) -> Iterator[Text]:
         for resident, by_memory in (before, (took.resident_after, took.blocks_after)):
             stopped = registers_stop(resident, by_memory)
             if stopped and resident is not None and by_memory is not None:
-                text = by_registers(resident, by_memory, "estimated before ptxas")
+                text = by_registers(resident, by_memory, ESTIMATED)
                 yield Text(text, style="dim")
                 return
 

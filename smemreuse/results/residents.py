@@ -29,6 +29,15 @@ class RegisterSource(str, Enum):
         return self.value
 
 
+ESTIMATED = "estimated from local arrays, not ptxas' count"
+_FROM = {
+    RegisterSource.PTXAS: "by ptxas",
+    RegisterSource.HAND_OVER: "reserved at launch for setmaxnreg",
+    RegisterSource.ESTIMATE: ESTIMATED,
+}
+"""Where a number of registers is from, in words."""
+
+
 @dataclass(frozen=True)
 class Registers:
     """Registers of each thread of a block at launch, and where the number is from."""
@@ -38,13 +47,8 @@ class Registers:
 
     @property
     def words(self) -> str:
-        """As in `162 a thread, estimated before ptxas`."""
-        told = {
-            RegisterSource.PTXAS: ", by ptxas",
-            RegisterSource.HAND_OVER: " at launch, by setmaxnreg",
-            RegisterSource.ESTIMATE: ", estimated before ptxas",
-        }
-        return f"{self.count} a thread{told[self.source]}"
+        """As in `162 a thread, by ptxas`."""
+        return f"{self.count} a thread, {_FROM[self.source]}"
 
 
 @dataclass(frozen=True)

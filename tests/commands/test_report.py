@@ -102,7 +102,7 @@ def test_occupancy_before_and_after() -> None:
         "bytes": 65536,
         "blocks": 2,
         "resident": 2,
-        "registers": "192 a thread, estimated before ptxas",
+        "registers": "192 a thread, estimated from local arrays, not ptxas' count",
         "fits": True,
         "left": 101376,
         "one_more": "10,624 bytes less and fewer registers",

@@ -162,13 +162,24 @@ def test_numbers_of_a_kernel(opened: Open, entries: list[Any]) -> None:
         "after": "32,768",
         "lower bound": "32,768",
         "saved": "50.0 %",
-        "blocks per SM": "2 → 2 of 4",  # registers, as they are estimated
+        "blocks per SM": "2 (regs)",
         "verdict": "sound",
     }
     assert {head: column(page, head)[0] for head in wanted} == wanted
     totals = part(page, ".totals").text
     assert "32,768 bytes, 50.0 % less than TileLang's default (65,536)" in totals
     assert "gains a block" not in totals
+
+
+def test_a_link_does_not_repeat_the_file_below_it(opened: Open, entries: list[Any]) -> None:
+    (entry,) = (one for one in entries if one["file"] == "batched_gemm.sm_80.tir")
+    files = ["x/one.tir", "x/two.tir"]
+    page = opened([{**entry, "file": file} for file in files])
+    assert kernels(page) == [BATCHED, BATCHED]
+    assert texts(page, ".kernels tbody .file") == files
+    parts(page, ".kernels tbody a")[1].click()
+    until(page, "document.querySelector('section.kernel h2') !== null")
+    assert part(page, "h2").text == f"two.tir: {BATCHED}"
 
 
 def test_the_overview_works_by_keyboard(opened: Open, entries: list[Any]) -> None:

@@ -15,7 +15,7 @@ from smemreuse.results.provenance import (
     StockFailure,
     StockFault,
 )
-from smemreuse.results.residents import Registers, RegisterSource
+from smemreuse.results.residents import ESTIMATED, Registers, RegisterSource
 
 KEPT = "unproved, as the compiler left it: the checker can neither prove nor refute it"
 WHY = "packer 'tilelang' needs live ranges, not only conflicts"
@@ -64,7 +64,7 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
             },
             (
                 "2 blocks per SM on sm_90 (assumed) by shared memory, threads and registers (129 a "
-                "thread, estimated before ptxas); 28 KB of the SM's memory are left for L1",
+                f"thread, {ESTIMATED}); 28 KB of the SM's memory are left for L1",
             ),
         ),
         (

@@ -21,7 +21,7 @@ from smemreuse.report.comparisons import (
 from smemreuse.report.verdicts import RULES
 from smemreuse.results.comparison import Comparison, Concern, PolicyResult
 from smemreuse.results.findings import FindingKind, Level
-from smemreuse.results.residents import Registers, RegisterSource
+from smemreuse.results.residents import ESTIMATED, Registers, RegisterSource
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, VerdictKind
 from tests.report.made import cells, out
 
@@ -224,7 +224,7 @@ def test_blocks_that_registers_stop_are_told_by_an_example() -> None:
     )
     legend = [line.plain for line in kernels_legend(out(80), [stopped])]
     assert (
-        "blocks per SM, `4 (regs)`: registers allow 4 (64 a thread, estimated before ptxas); "
+        f"blocks per SM, `4 (regs)`: registers allow 4 (64 a thread, {ESTIMATED}); "
         "shared memory, threads and barriers would allow 9."
     ) in legend
     assert not any("blocks per SM" in line.plain for line in kernels_legend(out(80), [FINE]))

@@ -103,7 +103,7 @@ def test_the_dumps_have_kernels_that_registers_stop() -> None:
 def test_the_table_of_compare_says_what_stops_the_rest() -> None:
     told = run("compare", "--objective", "bytes", DUMPS / "batched_gemm.sm_90a.tir").stdout
     assert "1 (regs)" in told
-    assert "162 a thread, estimated before" in " ".join(told.split())
+    assert "162 a thread, estimated from local arrays, not ptxas' count" in " ".join(told.split())
     assert "registers" not in run("compare", DUMPS / "leaf_both.sm_80.tir").stdout
 
 

@@ -2,7 +2,7 @@ const signed = (bytes) => (bytes > 0 ? `+${number(bytes)}` : bytes < 0 ? `−${n
 
 /** Columns of kernels of which two versions are compared. */
 const CHANGED = [
-  { id: "kernel", label: "kernel", value: (one) => one.title, cell: kernelLink },
+  { id: "kernel", label: "kernel", value: nameOf, cell: kernelLink },
   { id: "before", label: "before", numeric: true, value: (one) => one.before, cell: (one) => one.before },
   { id: "after", label: "after", numeric: true, value: (one) => one.after, cell: (one) => one.after },
   { id: "change", label: "change", numeric: true, value: (one) => one.change, cell: (one) => changeCell(one.change) },

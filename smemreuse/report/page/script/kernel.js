@@ -67,7 +67,8 @@ class KernelView {
       if (one.fits === false) return "does not fit";
       if (one.blocks === null) return "not known";
       const words = residentText(one.resident, one.blocks);
-      return words.includes(" of ") ? element("span", words, { title: `${BY_REGISTERS}. Registers here: ${one.registers}` }) : words;
+      if (!registersStop(one.resident, one.blocks)) return words;
+      return element("span", words, { title: byRegisters(one.resident, one.blocks, one.registers) });
     };
     const share = (one, bytes) =>
       one.arena === undefined ? `${((100 * bytes) / view.arch.per_block).toFixed(1)} %` : "not known";

@@ -1,13 +1,19 @@
 const percent = (part) => (part === null ? "not known" : `${(100 * part).toFixed(part && Math.abs(part) < 0.001 ? 2 : 1)} %`);
-/** Blocks on an SM, and of how many where registers stop some. */
-const residentText = (resident, blocks) => (resident === undefined || resident === blocks ? `${blocks ?? "?"}` : `${resident} of ${blocks}`);
-const blocksText = ({ blocks, resident = blocks }) => [...new Set(blocks.map((one, index) => residentText(resident[index], one)))].join(" → ");
-const BY_REGISTERS = "a of b: shared memory, threads and barriers allow b, registers a; these are estimated where ptxas has not given them";
+/** Blocks on an SM, and whether registers stop more: as in the terminal. */
+const registersStop = (resident, blocks) => (resident ?? blocks) !== blocks;
+const residentText = (resident, blocks) => (registersStop(resident, blocks) ? `${resident} (regs)` : `${blocks ?? "?"}`);
+/** The same before and after; once where the number is one. */
+function blocksText({ blocks, resident = blocks }) {
+  const [was, is] = blocks.map((one, index) => resident[index] ?? one);
+  const now = residentText(resident[1], blocks[1]);
+  return was === is ? now : `${was ?? "?"} → ${now}`;
+}
+const byRegisters = (resident, blocks, registers) => `registers allow ${resident}${registers ? ` (${registers})` : ""}; shared memory, threads and barriers would allow ${blocks}`;
 const VERDICTS = ["unsound", "unproved", "sound"];
 
 /** Columns of kernels that are planned. */
 const PLANNED = [
-  { id: "kernel", label: "kernel", value: (one) => one.title, cell: kernelLink },
+  { id: "kernel", label: "kernel", value: nameOf, cell: kernelLink },
   { id: "before", label: "before", numeric: true, value: (one) => one.before, cell: (one) => one.before_text ?? one.before },
   { id: "after", label: "after", numeric: true, value: (one) => one.after, cell: (one) => one.after_text ?? one.after },
   { id: "bound", label: "lower bound", numeric: true, value: (one) => one.bound, cell: (one) => one.bound },
@@ -27,11 +33,17 @@ const MOST_FIRST = new Set(["saved", "change", "hazards"]);
 const hasMap = (one) => one.map !== null;
 const placeOf = (one, index) => one.map ?? index;
 
+/** The title without its file, which stands below the link. */
+function nameOf({ title, file }) {
+  const before = `${file.split("/").at(-1)}: `;
+  return title.startsWith(before) ? title.slice(before.length) : title;
+}
+
 function kernelLink(one) {
   const made = document.createDocumentFragment();
   const link = hasMap(one)
-    ? element("a", one.title, { href: hrefWith({ kernel: one.title, ...NOWHERE }) })
-    : element("span", one.title);
+    ? element("a", nameOf(one), { href: hrefWith({ kernel: one.title, ...NOWHERE }) })
+    : element("span", nameOf(one));
   made.append(link, element("span", hasMap(one) ? one.file : `${one.file} · no map`, { class: "file" }));
   return made;
 }
@@ -47,7 +59,9 @@ function savedCell(one) {
 
 function blocksCell(one) {
   const words = blocksText(one);
-  const by = one.resident === undefined ? "by memory and threads" : words.includes(" of ") ? BY_REGISTERS : "";
+  const [resident, blocks] = [one.resident?.[1], one.blocks[1]];
+  const stopped = registersStop(resident, blocks) ? byRegisters(resident, blocks) : "";
+  const by = one.resident === undefined ? "by memory and threads" : stopped;
   const assumed = one.arch_assumed ? ", assumed: the kernel names no GPU" : "";
   const made = element("span", words, { title: `on ${one.arch}${assumed}${by && `; ${by}`}` });
   if (one.arch_assumed) made.append("*");
