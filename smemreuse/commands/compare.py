@@ -26,6 +26,7 @@ from smemreuse.explainer.plans import (
     side_by_side,
 )
 from smemreuse.explainer.timeline import timeline_of
+from smemreuse.pipeline.judging import judge
 from smemreuse.report.comparison_legends import (
     answer_lines,
     compare_legend,
@@ -35,6 +36,7 @@ from smemreuse.report.comparison_legends import (
 from smemreuse.report.comparisons import (
     PLAN_RULES,
     SORTS,
+    DefaultLayout,
     compare_table,
     comparison,
     comparison_findings,
@@ -112,7 +114,8 @@ def compare(
     before = read_baseline_entries(baseline, "compare", planning.named)
     few = len(batch.inputs) <= FEW
     drawn = few and batch.output_format == "table"
-    work = partial(_compared, planning=planning, json=batch.output_format == "json", drawn=drawn)
+    as_json, full = batch.output_format == "json", batch.output_format == "table" and (few or every)
+    work = partial(_compared, planning=planning, json=as_json, drawn=drawn, full=full)
     # Whole kernels, which are drawn, are neither sent about nor kept.
     rows = batch.results(work, "comparing", here=drawn, kept=not drawn)
     held, missing = compared_with(before, [row.comparison for row in rows], batch)
@@ -158,11 +161,11 @@ def _next(rows: Sequence[Row], batch: Batch, planning: Planning, baseline: str |
 
 
 def _compared(
-    source: Source, planning: Planning, json: bool, drawn: bool
+    source: Source, planning: Planning, json: bool, drawn: bool, full: bool
 ) -> tuple[list[Row], list[str]]:
     """A row for each kernel and scope of a dump, and remarks for standard error.
 
-    `json` and `drawn` say what each row has besides.
+    `json` and `drawn` say what each row has besides; `full`, that the default layout is judged.
     """
     found, arch = subjects_of(source), planning.arch
     rows = []
@@ -170,7 +173,9 @@ def _compared(
         made = (each.kernel, each.scope, planning.packer, planning.objective, arch)
         judged, hoped = [*judged_plans(*made).values()], hoped_for(*made)
         unshared = side_by_side(each.kernel, each.scope).arena_bytes
-        own = (compiler_of(each.kernel), default_layout(each.kernel, each.scope))
+        layout = default_layout(each.kernel, each.scope)
+        verdict = judge(each.kernel, layout) if full and layout is not None else None
+        own = DefaultLayout(compiler_of(each.kernel), layout, verdict)
         compared = comparison(each, unshared, judged, hoped, arch, default=own)
         entry = compare_entry(each, judged, hoped, arch) if json else None
         rows.append(Row(compared, entry, (each, judged) if drawn else None))

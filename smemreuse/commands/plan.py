@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import click
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from smemreuse.audit import BarrierStage, barriers_follow
@@ -19,7 +19,7 @@ from smemreuse.explainer.apart import kept_apart
 from smemreuse.explainer.barriers_to_come import marks_to_come
 from smemreuse.explainer.plans import compiler_of, default_layout, hoped_of, side_by_side
 from smemreuse.explainer.timeline import timeline_of
-from smemreuse.pipeline.planning import planned
+from smemreuse.pipeline.planning import Chosen, planned
 from smemreuse.report.data import Subject, plan_entry
 from smemreuse.report.explanations import grouped
 from smemreuse.report.gains import LayoutSize, gain_words
@@ -27,8 +27,9 @@ from smemreuse.report.next_steps import after_plan
 from smemreuse.report.provenance import notes_for_people
 from smemreuse.report.tables import console, hoped_line, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_lifetimes, drawn_plan
+from smemreuse.report.verdicts import rules_lines
 from smemreuse.results.plan import Plan
-from smemreuse.results.verdict import Judged
+from smemreuse.results.timeline import SyncMark
 from smemreuse.results.words import DEFAULT_MERGE
 from smemreuse.targets.architectures import Architecture
 from smemreuse.targets.residents import blocks_of
@@ -51,13 +52,12 @@ def plan(file: str, planning: Planning, output_format: str) -> None:
     note_declared(file, (one.kernel for one in found))
     options, arch = planning.options, planning.arch
     chosen = [(one, planned(one.kernel, one.scope, options, arch)) for one in found]
-    plans = [(subject, each.plan, hoped_of(each)) for subject, each in chosen]
-    entries = (plan_entry(*made) for made in plans)
+    entries = (plan_entry(one, each.plan, hoped_of(each)) for one, each in chosen)
     answer = {"kernels": entries, "options": planning.named}
-    emit_answer(output_format, "plan", _tables(plans, arch), answer)
+    emit_answer(output_format, "plan", _tables(chosen, arch), answer)
     if output_format == "table":
         words = planning.words("policy", "packer", "objective", "arch", "strict")
-        made = [(one.file, plan) for one, plan, _ in plans if one.has_buffers]
+        made = [(one.file, each.plan) for one, each in chosen if one.has_buffers]
         emit_next(after_plan(made, words))
 
 
@@ -76,10 +76,11 @@ def _gain(subject: Subject, made: Plan, arch: Architecture | None) -> str:
 
 
 def _tables(
-    plans: Sequence[tuple[Subject, Plan, Judged | None]], arch: Architecture | None
+    plans: Sequence[tuple[Subject, Chosen]], arch: Architecture | None
 ) -> Iterator[RenderableType]:
     out = console()
-    for subject, made, hoped in plans:
+    for subject, chosen in plans:
+        made, hoped = chosen.plan, hoped_of(chosen)
         if not subject.has_buffers:
             yield no_buffers(subject.file, subject.kernel.name)
             continue
@@ -87,21 +88,42 @@ def _tables(
         yield Text(POSITIONS, style="dim")
         if not made.symbolic_offsets:
             yield Text(_gain(subject, made, arch))
-        if made.policy == "dataflow":
-            for why, pairs in kept_apart(subject.kernel, made).items():
-                names = "; ".join(grouped(pairs, MOST_APART))
-                yield Text(f"not live together, but side by side: {names}: {why}")
+        apart = kept_apart(subject.kernel, made) if made.policy == "dataflow" else {}
+        for why, pairs in apart.items():
+            names = "; ".join(grouped(pairs, MOST_APART))
+            yield Text(f"not live together, but side by side: {names}: {why}")
+        yield from rules_lines(apart)
+        last = [] if hoped is None else [hoped_line(subject, *hoped)]
         if made.offsets:
-            timeline = timeline_of(subject.kernel, subject.scope)
-            if barriers_follow(subject.kernel, BarrierStage.AUTO):
-                to_come = marks_to_come(subject.kernel, made, timeline)
-                timeline = replace(timeline, marks=(*timeline.marks, *to_come))
-            shares = made.sharing_pairs() or made.symbolic_offsets
-            yield (
-                drawn_plan(out, made, timeline)
-                if shares
-                else drawn_lifetimes(out, timeline.spans(made), timeline)
-            )
+            yield from _chart(out, subject, chosen)
         yield from map(Text, notes_for_people(made.provenance, compiler_of(subject.kernel)))
-        if hoped is not None:
-            yield hoped_line(subject, *hoped)
+        yield from last
+        yield from rules_lines(line.plain for line in last)
+
+
+def _chart(out: Console, subject: Subject, chosen: Chosen) -> Iterator[RenderableType]:
+    """The picture of a plan, and what it is to the barriers that are yet to be inserted."""
+    made, timeline = chosen.plan, timeline_of(subject.kernel, subject.scope)
+    to_come: Sequence[SyncMark] = ()
+    if barriers_follow(subject.kernel, BarrierStage.AUTO):
+        to_come = marks_to_come(subject.kernel, made, timeline)
+        timeline = replace(timeline, marks=(*timeline.marks, *to_come))
+    shares = bool(made.sharing_pairs() or made.symbolic_offsets)
+    yield (
+        drawn_plan(out, made, timeline)
+        if shares
+        else drawn_lifetimes(out, timeline.spans(made), timeline)
+    )
+    if to_come:
+        is_proved = made.policy == "dataflow" and chosen.candidate.verdict.sound
+        yield Text(_relied_words(shares=shares, is_proved=is_proved), style="dim")
+
+
+def _relied_words(*, shares: bool, is_proved: bool) -> str:
+    """Whether a plan relies on barriers that the compiler may insert."""
+    if not shares:
+        return "+: this plan needs none of these barriers, as no buffers share bytes"
+    needed = "+: this plan needs such barriers where buffers share bytes"
+    if is_proved:
+        return f"{needed}; its proof counts only those that are sure to come"
+    return f"{needed}; `smemreuse check` says whether those that it needs are sure to come"

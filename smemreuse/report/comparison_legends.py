@@ -70,9 +70,10 @@ def _shared_legend(
         words = stopped.registers.words if stopped.registers else ESTIMATED
         yield Text(by_registers(stopped.resident, stopped.blocks, words), style="dim")
     if any(one.objective == "speed" for one in applied):
+        loose = any(one.objective == "speed" and one.gap_bytes > 0 for one in results)
         yield Text(
-            "Planned for speed: buffers share bytes where that gains a resident block, or bytes "
-            "for L1. "
+            "Planned for speed: buffers share bytes only where that gains a resident block, or "
+            f"bytes for L1{', so an arena may be above its bound' * loose}. "
             "`--objective bytes` plans the smallest arena.",
             style="dim",
         )
@@ -129,13 +130,14 @@ def kernels_legend(out: Console, compared: Sequence[Comparison]) -> Iterator[Tex
 
 def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     """What the headings and the policies of `compare_table` mean, and what the plans are for."""
-    yield Text(f"{DEFAULT_MERGE}: {_default_words(compared)}.", style="dim")
+    unknown = "; `-`: it makes no layout" * any(one.default is None for one in compared)
+    yield Text(f"{DEFAULT_MERGE}: {_default_words(compared)}{unknown}.", style="dim")
     yield Text("outer: the default merge's live ranges, packed by smemreuse.", style="dim")
     yield Text(f"{_INNER}; a verdict is of that kernel's layout alone.", style="dim")
     yield Text("dataflow: smemreuse's layout, which is chosen.", style="dim")
-    yield Text("lower bound: no plan of that policy takes fewer bytes.", style="dim")
+    yield Text("lower bound: no layout by the same live ranges takes fewer bytes.", style="dim")
     yield Text(_ABOVE, style="dim")
-    yield Text("proved smallest: no arena of that policy is smaller.", style="dim")
+    yield Text("proved smallest: yes, no such layout is smaller; no, one may be.", style="dim")
     results = [one for row in compared for one in row.policies.values()]
     if any(one.own for one in results):
         yield Text(_KEPT, style="dim")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain, zip_longest
 from os.path import commonpath, relpath
 from pathlib import Path
@@ -29,7 +30,7 @@ from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
 from smemreuse.report.residents import PlanBlocks
 from smemreuse.report.titles import counted
-from smemreuse.report.verdicts import RULES, hoped_words, kind_text, tally
+from smemreuse.report.verdicts import hoped_words, kind_text, rules_lines, tally
 from smemreuse.results.comparison import Comparison, Concern, PolicyResult
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.plan import Plan
@@ -38,23 +39,32 @@ from smemreuse.results.words import DEFAULT_MERGE
 from smemreuse.targets.architectures import Architecture, architecture_for
 
 
+@dataclass(frozen=True)
+class DefaultLayout:
+    """What a compiler makes by itself: its name, the layout, None where it makes none, and the
+    verdict on that where it was judged."""
+
+    compiler: str = ""
+    plan: Plan | None = None
+    verdict: Verdict | None = None
+
+
 def comparison(
     subject: Subject,
     side_by_side_bytes: int,
     judged: Sequence[Judged],
     hoped: Judged | None = None,
     arch: Architecture | None = None,
-    default: tuple[str, Plan | None] = ("", None),
+    default: DefaultLayout | None = None,
 ) -> Comparison:
     """The record of one kernel and scope under each policy, without the kernel itself.
-
-    `default` are the compiler and the layout that it makes by itself, None where it makes none.
 
     Blocks per SM and the limit of a block are for `arch`, by default what the kernel says that it
     is for.
     """
     known, assumed = architecture_for(subject.kernel, arch)
-    compiler, plan = default
+    default = default or DefaultLayout()
+    plan, verdict = default.plan, default.verdict
     buffers = subject.kernel.allocations(subject.scope)
     return Comparison(
         file=subject.file,
@@ -68,11 +78,14 @@ def comparison(
         hoped=None if hoped is None else hoped_words(*hoped),
         hoped_bytes=None if hoped is None else hoped[0].arena_bytes,
         arch=known.name,
-        compiler=compiler,
+        compiler=default.compiler,
         default_bytes=None if plan is None else plan.arena_bytes,
         default_blocks=None
         if plan is None
         else PlanBlocks.of(subject.kernel, plan, known).resident,
+        default=None
+        if plan is None or verdict is None
+        else replace(_result(subject, plan, verdict, known), policy=DEFAULT_MERGE, own=False),
     )
 
 
@@ -225,28 +238,35 @@ def kernels_table(
     )
 
 
-_Line = tuple[Comparison, PolicyResult, bool]
-"""A kernel under one policy, and whether it is the kernel's first line."""
+_Line = tuple[Comparison, PolicyResult | None, bool]
+"""A kernel under one layout, None for a default one that is not known, and whether it is the
+kernel's first line."""
+
+
+def _of_layout(told: Callable[[PolicyResult], str | Text]) -> Callable[[_Line], str | Text]:
+    """What is told of the layout of a line, `-` where it is not known."""
+    return lambda one: "-" if one[1] is None else told(one[1])
+
 
 _KERNEL: Sequence[Col[_Line]] = (
     Col("kernel", NAME, lambda one: f"{_file(one[0])}\n{one[0].kernel}" if one[2] else ""),
     Col("scope", WORD, lambda one: one[0].scope if one[2] else ""),
     Col("side by side", NUMBER, lambda one: number(one[0].side_by_side_bytes) if one[2] else ""),
-    Col(DEFAULT_MERGE, NUMBER, lambda one: number(one[0].default_bytes) if one[2] else ""),
 )
 _POLICY: Sequence[Col[_Line]] = (
-    Col("policy", WORD, lambda one: one[1].policy),
-    Col("arena", NUMBER, lambda one: one[1].arena_text),
-    Col("lower bound", NUMBER, lambda one: number(one[1].lower_bound_bytes)),
-    Col("above bound", NUMBER, lambda one: above_text(one[1])),
-    Col("proved smallest", WORD, lambda one: "yes" if one[1].optimal else "no"),
-    Col(BLOCKS, NUMBER, lambda one: _blocks(one[1])),
-    Col("verdict", WORD, lambda one: _verdict_of(one[1], kept=True)),
+    Col("layout", WORD, lambda one: DEFAULT_MERGE if one[1] is None else one[1].policy),
+    Col("arena", NUMBER, _of_layout(lambda found: found.arena_text)),
+    Col("lower bound", NUMBER, _of_layout(lambda found: number(found.lower_bound_bytes))),
+    Col("above bound", NUMBER, _of_layout(lambda found: above_text(found))),
+    Col("proved smallest", WORD, _of_layout(lambda found: "yes" if found.optimal else "no")),
+    Col(BLOCKS, NUMBER, _of_layout(lambda found: _blocks(found))),
+    Col("verdict", WORD, _of_layout(lambda found: _verdict_of(found, kept=True))),
 )
 
 
 def compare_table(out: Console, rows: Sequence[Comparison]) -> RenderableType:
-    """A row for each kernel and policy: arena, lower bound, the gap between them, and verdict.
+    """A row for each layout of a kernel, the default one and that of each policy: arena, lower
+    bound, the gap between them, and verdict.
 
     Each kernel comes with the bytes that its buffers take side by side. Where all of it is too
     wide, there is a table for each kernel.
@@ -258,17 +278,14 @@ def compare_table(out: Console, rows: Sequence[Comparison]) -> RenderableType:
         table.rows[end - 1].end_section = True
     if table.fits(out):
         return table
-    names = (
-        f"{_where(row)}: {row.side_by_side_bytes:,} side by side, "
-        f"{number(row.default_bytes)} by {row.compiler or 'the compiler'}'s {DEFAULT_MERGE}"
-        for row in rows
-    )
+    names = (f"{_where(row)}: {row.side_by_side_bytes:,} side by side" for row in rows)
     apart = (table_of(out, name, one, *_POLICY) for name, one in zip(names, lines, strict=True))
     return Group(Text(title), *apart)
 
 
 def _lines(row: Comparison) -> list[_Line]:
-    return [(row, result, not place) for place, result in enumerate(row.policies.values())]
+    results = (row.default, *row.policies.values())
+    return [(row, result, not place) for place, result in enumerate(results)]
 
 
 def _limits(rows: Sequence[Comparison]) -> str:
@@ -322,9 +339,7 @@ def _verdict_of(result: PolicyResult, *, kept: bool = False) -> Text:
 def hoped_lines(rows: Sequence[Comparison]) -> list[Text]:
     """What smaller plans than those of `dataflow` would take, and why they are not proved."""
     found = [Text(f"{_where(row)}: {row.hoped}") for row in rows if row.hoped]
-    if any(row.hoped and "(rule " in row.hoped for row in rows):
-        found.append(Text(RULES, style="dim"))
-    return found
+    return [*found, *rules_lines(line.plain for line in found)]
 
 
 # Of many kernels: totals, and the worst ----------------------------------------------------------

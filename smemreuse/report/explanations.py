@@ -15,7 +15,7 @@ from smemreuse.report.headroom import ShippedHeadroom, headroom_lines
 from smemreuse.report.layouts import Layouts, layout_lines
 from smemreuse.report.preconditions import grounds_data, grounds_lines, refutation_words
 from smemreuse.report.titles import counted
-from smemreuse.report.verdicts import RULES, findings, hoped_words
+from smemreuse.report.verdicts import findings, hoped_words, rules_lines
 from smemreuse.results.explanation import LIVE_TOGETHER, Explanation, Sharing
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.serialized import picked
@@ -175,8 +175,7 @@ def grouped_lines(pairs: Sequence[Explanation]) -> Iterator[Text]:
         lines = _allowed(found) if sharing is Sharing.MAY else _refused(found)
         for line in lines:
             yield Text(f"  {line}")
-    if any(pair.forbidden_by.startswith("rule") for pair in pairs if not pair.may_share):
-        yield Text(RULES, style="dim")
+    yield from rules_lines(pair.kept_apart_by for pair in pairs)
 
 
 def _allowed(pairs: Sequence[Explanation]) -> Iterator[str]:

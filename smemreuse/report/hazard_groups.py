@@ -22,6 +22,7 @@ from smemreuse.results.hazards import (
     HazardOrigin,
     Site,
     condition_words,
+    doubt_words,
     sure_words,
 )
 from smemreuse.results.words import to_be_declared, without_lines
@@ -133,6 +134,8 @@ def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
     if not heading.fails:
         buffers = sum((one.buffers for one in causes), Counter[str]())
         yield line.append(f"{_of(buffers)}: {_listed([*kernels], MOST_NAMES)}", "default")
+        if not heading.certain:
+            yield Text(f"  {doubt_words(heading.kind)}", style="dim")
         return
     yield line.append(f". {heading.kind.sentence}.", "default")
     for seen in dict.fromkeys(words for one in causes for words in one.seen):

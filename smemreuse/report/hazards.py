@@ -25,6 +25,7 @@ from smemreuse.results.hazards import (
     LintStatus,
     Site,
     brief_sentence,
+    doubt_words,
     place_of,
     sure_words,
 )
@@ -118,12 +119,16 @@ def lint_lines(linted: Linted, *, staged: bool = True) -> Iterator[Text]:
     if staged:
         where = f"{where}, {stage_words(report)}"
     yield status_text(report.status).append(f": {where}", style="default")
+    doubted: set[HazardKind] = set()
     for hazard, identity in sorted(linted.open_hazards, key=lambda one: by_severity(one[0])):
         line = place_of(hazard.site)
         yield Text(f"  {line}{brief_sentence(hazard)} [{identity.short}]")
         yield Text(f"    fix: {hazard.mend.sentence}")
         if hazard.certain:
             yield Text(f"    {seen_words(hazard)}", style="dim")
+        elif hazard.kind not in doubted:
+            doubted.add(hazard.kind)
+            yield Text(f"    {doubt_words(hazard.kind)}", style="dim")
     for reason in report.unknown:
         yield Text(f"  not followed: {reason}")
     for assumption in report.assumptions:
@@ -133,12 +138,6 @@ def lint_lines(linted: Linted, *, staged: bool = True) -> Iterator[Text]:
         known = counted(len(linted.silenced), "hazard")
         yield Text(f"  {known} in the baseline, not listed", style="dim")
     yield from accepted_lines(linted)
-
-
-_POSSIBLE = (
-    "possible: lint did not prove that this execution comes about; inputs may rule it out, or what "
-    "lint does not follow"
-)
 
 
 def shown_lines(linted: Linted, finding: str, width: int = 100) -> Iterator[Text]:
@@ -153,10 +152,7 @@ def shown_lines(linted: Linted, finding: str, width: int = 100) -> Iterator[Text
         for line in timeline_text(timeline_of(hazard), width):
             yield Text(line)
         yield Text("x: what is missing between the two; =>: what that may lead to", style="dim")
-        if not hazard.certain:
-            yield Text(_POSSIBLE, style="dim")
-        if hazard.certain:
-            yield Text(seen_words(hazard), style="dim")
+        yield Text(seen_words(hazard) if hazard.certain else doubt_words(hazard.kind), style="dim")
 
 
 def accepted_lines(linted: Linted) -> Iterator[Text]:

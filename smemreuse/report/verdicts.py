@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -10,12 +11,25 @@ from rich.text import Text
 
 from smemreuse.report.timeline import timeline_text, violation_timeline
 from smemreuse.results.plan import Plan
+from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import LIMIT_OF_WORK, SOUND, UNSOUND, Verdict, VerdictKind
 
 K = TypeVar("K")
 
-RULES = "each rule in full: docs/soundness.md"
-"""Said once, where rules are named by their numbers."""
+_NAMED = re.compile(r"\(rule (\d+)\)")
+_MOST_RULES = 3
+"""Rules that are stated; of more of them only the place is told."""
+
+
+def rules_lines(told: Iterable[str]) -> Iterator[Text]:
+    """What the rules say that are named by their numbers, and where each stands in full; nothing
+    where none is named."""
+    rules = sorted({int(number) for text in told for number in _NAMED.findall(text)})
+    stated = [f"rule {number}: {Rule(number).title}" for number in rules]
+    if rules:
+        few = stated if len(rules) <= _MOST_RULES else []
+        yield Text("; ".join([*few, "each rule in full: docs/soundness.md"]), style="dim")
+
 
 _STYLES = {SOUND: "green", UNSOUND: "bold red"}
 

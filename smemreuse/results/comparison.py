@@ -71,6 +71,7 @@ class Comparison:
     `hoped_bytes`. Blocks are those of an SM of `arch`. `change` is what became of it since a
     baseline, None without one. `default_bytes` and `default_blocks` are those of the default merge
     of its `compiler`, which leaves static shared memory as it is; None where it makes no layout.
+    `default` has all of it, where it was judged.
     """
 
     file: str
@@ -88,6 +89,7 @@ class Comparison:
     compiler: str = ""
     default_bytes: int | None = None
     default_blocks: int | None = None
+    default: PolicyResult | None = None
 
     @property
     def baseline_entry(self) -> BaselineEntry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -31,6 +32,23 @@ class HazardKind(Worded):
     BARRIER_DEADLOCK = "barrier-deadlock", "Threads wait for a phase of an mbarrier that never ends"
     MISSED_PHASE = "missed-phase", "A late warp misses the phase that it waits for"
     OUT_OF_BOUNDS = "out-of-bounds", "An access leaves its buffer"
+
+
+_HARMLESS_IF: Mapping[HazardKind, str] = {
+    HazardKind.UNINITIALISED_READ: "something writes these bytes before",
+    HazardKind.RACE: "the two never use one byte, or something orders them",
+    HazardKind.MISSING_WAIT: "something waits for the access in time",
+    HazardKind.MISSING_FENCE: "the two never use one byte, or a proxy fence orders them",
+    HazardKind.BARRIER_DIVERGENCE: "all threads that the operation needs reach it",
+    HazardKind.BARRIER_DEADLOCK: "the phase ends",
+    HazardKind.MISSED_PHASE: "no warp comes so late",
+    HazardKind.OUT_OF_BOUNDS: "the index stays inside the buffer",
+}
+
+
+def doubt_words(kind: HazardKind) -> str:
+    """Of a possible hazard: under which condition it is none."""
+    return f"lint did not prove it: no hazard if, whatever the inputs are, {_HARMLESS_IF[kind]}"
 
 
 class LintStatus(str, Enum):

@@ -282,7 +282,7 @@ PLANNING = Planning("best", "bytes", None)
 @pytest.mark.parametrize(
     "work",
     [
-        partial(compare._compared, planning=PLANNING, json=False, drawn=False),
+        partial(compare._compared, planning=PLANNING, json=False, drawn=False, full=True),
         partial(check._checked, plans=None, barriers=BarrierStage.AUTO),
         partial(lint.linted_kernels, barriers=BarrierStage.AUTO),
     ],

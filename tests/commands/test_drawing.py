@@ -55,6 +55,15 @@ def test_piped_output_is_plain_ascii(verb: str) -> None:
 
 def test_barriers_to_come_are_drawn_where_a_dump_has_none_yet() -> None:
     assert "+ barrier that the compiler may insert" in run("plan", BATCHED).stdout
+    relied = "; its proof counts only those that are sure to come"
+    shares = "this plan needs such barriers where buffers share bytes"
+    checked = "; `smemreuse check` says whether those that it needs are sure to come"
+    for options, told in (
+        (("--objective", "bytes"), f"+: {shares}{relied}"),
+        (("--policy", "inner", "--objective", "bytes"), f"+: {shares}{checked}"),
+        (("--objective", "none"), "+: this plan needs none of these barriers, as no buffers share"),
+    ):
+        assert told in run("plan", *options, BATCHED).stdout
     merged = DUMPS.parent / "tvm_dumps" / "two_kernels_static.tir"
     told = run("plan", merged).stdout
     assert "in the row sync | barrier" in told

@@ -8,9 +8,9 @@ import pytest
 
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
-from smemreuse.report.hazards import Linted, passing_line
+from smemreuse.report.hazards import Linted, lint_lines, passing_line, shown_lines
 from smemreuse.results.gate import FailOn, Gate
-from smemreuse.results.hazards import HazardOrigin, LintReport
+from smemreuse.results.hazards import HazardKind, HazardOrigin, LintReport, doubt_words
 from tests.conftest import ROOT
 
 (RACE,) = read_dump(ROOT / "fixtures" / "lint" / "race_between_threads.tir").kernels
@@ -49,3 +49,25 @@ def test_certain_hazards_that_do_not_fail_are_told(
     assert (line is None) == (told is None)
     if line is not None and told is not None:
         assert line.plain.startswith(f"exit code 0: {told}")
+
+
+def test_a_possible_hazard_says_once_for_its_kind_when_it_is_none() -> None:
+    told = [
+        line.plain for line in lint_lines(Linted("k.tir", report(*HazardOrigin, certain=False)))
+    ]
+    doubt = f"    {doubt_words(HazardKind.RACE)}"
+    assert doubt == (
+        "    lint did not prove it: no hazard if, whatever the inputs are, the two never use one "
+        "byte, or something orders them"
+    )
+    assert told.count(doubt) == 1
+    assert told[told.index(doubt) - 1].startswith("    fix: ")
+    certain = [line.plain for line in lint_lines(Linted("k.tir", OF_COMPILER))]
+    assert doubt not in certain
+    assert len({doubt_words(kind) for kind in HazardKind}) == len(HazardKind)
+
+
+def test_a_timeline_says_it_too() -> None:
+    found = Linted("k.tir", report(HazardOrigin.AUTHOR, certain=False))
+    ((_, identity),) = found.told
+    assert [*shown_lines(found, identity.short)][-1].plain == doubt_words(HazardKind.RACE)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from smemreuse.ir.expr import Const, Var
-from smemreuse.report.comparison_legends import answer_lines
-from smemreuse.report.comparisons import compare_table, comparison
+from smemreuse.report.comparison_legends import answer_lines, compare_legend
+from smemreuse.report.comparisons import DefaultLayout, compare_table, comparison
 from smemreuse.report.data import Subject
 from smemreuse.report.tables import (
     analyze_legend,
@@ -88,16 +88,37 @@ def test_rows_go_by_offset() -> None:
 
 
 def test_the_comparison() -> None:
-    default = ("TileLang", replace(APART, arena_bytes=48 * KB))
+    made = replace(APART, arena_bytes=48 * KB, lower_bound_bytes=48 * KB)
+    own = made.with_provenance(origin=Origin.KEPT_FROM_COMPILER)
+    default = DefaultLayout("TileLang", own, Verdict(SOUND))
     compared = comparison(SUBJECT, 64 * KB, [*PLANS.values()], default=default)
     rows = cells(compare_table(out(), [compared]))
-    sizes = ["65,536", "65,536", "0 %", "yes"]
+    sizes, smaller = (["65,536", "65,536", "0 %", "yes"], ["32,768", "32,768", "0 %", "yes"])
+    made_by_default = ["default merge", "49,152", "49,152", "0 %", "yes", "3", "sound"]
     assert rows[1:] == [
-        ["made.tir", "shared.dyn", "65,536", "49,152", "outer", *sizes, "2", "sound"],
-        ["gemm_kernel", *[""] * 10],
-        ["", "", "", "", "inner", "32,768", "32,768", "0 %", "yes", "4", "unsound"],
-        ["", "", "", "", "dataflow", "32,768", "32,768", "0 %", "yes", "4", "sound"],
+        ["made.tir", "shared.dyn", "65,536", *made_by_default],
+        ["gemm_kernel", *[""] * 9],
+        ["", "", "", "outer", *sizes, "2", "sound"],
+        ["", "", "", "inner", *smaller, "4", "unsound"],
+        ["", "", "", "dataflow", *smaller, "4", "sound"],
     ]
+
+
+def test_a_default_layout_that_is_not_known_has_a_row_without_numbers() -> None:
+    compared = comparison(SUBJECT, 64 * KB, [*PLANS.values()])
+    assert cells(compare_table(out(), [compared]))[1][3:] == ["default merge", *["-"] * 6]
+    told = "default merge: what the compiler makes by default; `-`: it makes no layout."
+    assert told in [line.plain for line in compare_legend([compared])]
+
+
+def test_it_is_told_why_an_arena_is_above_its_bound() -> None:
+    """Planned for speed, buffers share bytes only where that gains something."""
+    tight = SHARED.with_provenance(objective="speed")
+    loose = replace(tight, arena_bytes=64 * KB)
+    why = "or bytes for L1, so an arena may be above its bound. `--objective bytes`"
+    for made, is_told in ((loose, True), (tight, False)):
+        compared = comparison(SUBJECT, 0, [(made, Verdict(SOUND))])
+        assert (why in " ".join(line.plain for line in compare_legend([compared]))) == is_told
 
 
 @pytest.mark.parametrize(
@@ -109,7 +130,7 @@ def test_the_comparison() -> None:
     ],
 )
 def test_a_sentence_says_what_ships(default: int, against: str) -> None:
-    own = ("TileLang", replace(APART, arena_bytes=default))
+    own = DefaultLayout("TileLang", replace(APART, arena_bytes=default))
     (line,) = answer_lines([comparison(SUBJECT, 64 * KB, [*PLANS.values()], default=own)])
     gain = ", 2 by default" if default == 64 * KB else ""
     assert line.plain == f"gemm_kernel (shared.dyn) takes 32,768 bytes{against}{gain}"
@@ -139,14 +160,14 @@ def test_a_smaller_plan_is_told_with_what_keeps_it_from_being_proved() -> None:
 
 def test_what_is_not_proved_smallest_is_not_called_so() -> None:
     loose = replace(APART, lower_bound_bytes=32 * KB)
-    (_, row, _) = cells(compare_table(out(), [comparison(SUBJECT, 0, [(loose, Verdict(SOUND))])]))
-    assert row[5:9] == ["65,536", "32,768", "+100.0 %", "no"]
+    rows = cells(compare_table(out(), [comparison(SUBJECT, 0, [(loose, Verdict(SOUND))])]))
+    assert rows[-1][4:8] == ["65,536", "32,768", "+100.0 %", "no"]
 
 
 def test_a_kernel_without_shared_memory_has_no_gap() -> None:
     empty = plan("outer", {}, {}, ENTRIES)
     rows = cells(compare_table(out(), [comparison(SUBJECT, 0, [(empty, Verdict(SOUND))])]))
-    assert rows[1][2:] == ["0", "-", "outer", "0", "0", "-", "yes", "32", "sound"]
+    assert rows[-1][3:] == ["outer", "0", "0", "-", "yes", "32", "sound"]
     assert (
         no_buffers("made.tir", "gemm_kernel").plain == "made.tir: gemm_kernel has no shared buffers"
     )

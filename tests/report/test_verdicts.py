@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smemreuse.report.verdicts import findings, verdict_text
+from smemreuse.report.verdicts import findings, rules_lines, verdict_text
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, Violation
 
@@ -20,6 +20,17 @@ def test_a_line_for_everything_that_was_found() -> None:
         "  not covered: a footprint",
         "  the check assumes that barriers follow",
     ]
+
+
+def test_rules_that_are_named_by_numbers_are_stated() -> None:
+    told = ["in flight (rule 5)", "arms (rule 4)", "once more (rule 4)", "rule 2 is not named so"]
+    assert [line.plain for line in rules_lines(told)] == [
+        "rule 4: Arms on thread indices run concurrently; rule 5: Asynchronous accesses last until "
+        "waited for; each rule in full: docs/soundness.md"
+    ]
+    assert [*rules_lines(["no barrier is possible"])] == []
+    many = [f"(rule {rule.value})" for rule in Rule]
+    assert [line.plain for line in rules_lines(many)] == ["each rule in full: docs/soundness.md"]
 
 
 def test_the_word_has_a_colour_of_its_own() -> None:
