@@ -133,7 +133,7 @@ def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     unknown = "; `-`: it makes no layout" * any(one.default is None for one in compared)
     yield Text(f"{DEFAULT_MERGE}: {_default_words(compared)}{unknown}.", style="dim")
     yield Text("outer: the default merge's live ranges, packed by smemreuse.", style="dim")
-    yield Text(f"{_INNER}; a verdict is of that kernel's layout alone.", style="dim")
+    yield Text(f"{_INNER}; its verdict is on this one layout alone.", style="dim")
     yield Text("dataflow: smemreuse's layout, which is chosen.", style="dim")
     yield Text("lower bound: no layout by the same live ranges takes fewer bytes.", style="dim")
     yield Text(_ABOVE, style="dim")

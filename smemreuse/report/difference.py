@@ -198,15 +198,19 @@ def heading(found: Difference, title: str | None = None) -> str:
     blocks = found.blocks
     if blocks is None or old.residents is None or new.residents is None:
         return sizes
-    on = new.residents.arch
+    on, (was, now) = new.residents.arch, map(_blocks_words, blocks)
     if on != old.residents.arch:
-        before, after = f"{blocks[0]} (old, {old.residents.arch})", f"{blocks[1]} (new, {on})"
+        before, after = f"{was} (old, {old.residents.arch})", f"{now} (new, {on})"
         return f"{sizes}; blocks per SM: {before} -> {after}, of different architectures"
     if blocks[0] == blocks[1]:
         return f"{sizes}; {blocks[0]} block{'s' if blocks[0] != 1 else ''} per SM of {on} as before"
     lost = blocks[1] < blocks[0] and new.residents.limits
     limits = f", limited by {' and '.join(new.residents.limits)}" if lost else ""
-    return f"{sizes}; {blocks[0]} -> {blocks[1]} blocks per SM of {on}{limits}"
+    return f"{sizes}; {was} -> {now} blocks per SM of {on}{limits}"
+
+
+def _blocks_words(blocks: int) -> str:
+    return f"{blocks}" if blocks else "0 (too large to launch)"
 
 
 def only_line(layout: NamedLayout, side: str) -> Text:

@@ -183,7 +183,8 @@ def _allowed(pairs: Sequence[Explanation]) -> Iterator[str]:
     yield from grouped([pair.names for pair in pairs], MOST_ALLOWED)
     for why, kept in _by(pairs, [pair.outer for pair in pairs]).items():
         if why:
-            who = f"{len(kept)} of them" if len(kept) > 2 else _named(kept)
+            count = "all" if len(kept) == len(pairs) else f"{len(kept)}"
+            who = f"{count} of them" if len(kept) > 2 else _named(kept)
             yield f"the compilers' rule (policy outer) keeps {who} apart: {why}"
 
 

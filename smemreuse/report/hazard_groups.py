@@ -25,6 +25,7 @@ from smemreuse.results.hazards import (
     doubt_words,
     sure_words,
 )
+from smemreuse.results.verdict import unfollowed_words
 from smemreuse.results.words import to_be_declared, without_lines
 
 MOST_NAMED = 4
@@ -189,7 +190,7 @@ def _unknown_lines(found: Sequence[Linted], names: Sequence[str]) -> Iterator[Te
         kernels = {name for listed in reasons.values() for name in listed}
         yield Text(f"not followed: {counted(len(kernels), 'kernel')}", style="bold")
     for reason, listed in sorted(reasons.items(), key=lambda one: -len(one[1])):
-        yield Text(f"  {len(listed):,} {reason}: {_listed([*listed])}")
+        yield Text(f"  {len(listed):,} {unfollowed_words(reason)}: {_listed([*listed])}")
 
 
 # Shapes of statements ----------------------------------------------------------------------------

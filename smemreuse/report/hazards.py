@@ -32,6 +32,7 @@ from smemreuse.results.hazards import (
 from smemreuse.results.known_hazards import KnownKernel
 from smemreuse.results.mending import Mending
 from smemreuse.results.serialized import as_data, picked
+from smemreuse.results.verdict import unfollowed_words
 from smemreuse.results.words import without_lines
 
 MAX_LISTED = 5
@@ -130,7 +131,8 @@ def lint_lines(linted: Linted, *, staged: bool = True) -> Iterator[Text]:
             doubted.add(hazard.kind)
             yield Text(f"    {doubt_words(hazard.kind)}", style="dim")
     for reason in report.unknown:
-        yield Text(f"  not followed: {reason}")
+        told = unfollowed_words(reason)
+        yield Text(f"  not followed to the end, so there may be more hazards: {told}")
     for assumption in report.assumptions:
         told = f"  the result assumes that {assumption}{assumed_where(report, assumption)}"
         yield Text(told, style="dim")
@@ -180,7 +182,7 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
     if found.accepted:
         yield Text(f"{name}: {found.accepted:,} accepted")
     for reason in found.unknown[:1]:
-        yield Text(f"{name}: lint could not follow: {reason}")
+        yield Text(f"{name}: lint could not follow: {unfollowed_words(reason)}")
 
 
 _FAILING = {

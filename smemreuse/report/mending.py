@@ -9,6 +9,7 @@ from smemreuse.report.hazards import hazard_data
 from smemreuse.results.hazards import Hazard, LintStatus, Site
 from smemreuse.results.mending import Mended, Mending
 from smemreuse.results.serialized import picked
+from smemreuse.results.verdict import unfollowed_words
 
 
 def mending_lines(mending: Mending) -> Iterator[str]:
@@ -21,7 +22,7 @@ def mending_lines(mending: Mending) -> Iterator[str]:
         site = left.hazard.site
         yield f"{name}: not fixed: {left.hazard.kind} at {site.shortened(str(site))}: {left.why}"
     for reason in mending.after.unknown:
-        yield f"{name}: not followed: {reason}"
+        yield f"{name}: not followed: {unfollowed_words(reason)}"
     yield f"{name}: {_outcome(mending)}"
 
 

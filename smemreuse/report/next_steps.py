@@ -31,7 +31,7 @@ Options = Sequence[str]
 
 NO_BUFFERS = nothing("there are no shared buffers")
 NOTHING_SHARED = "no two buffers share bytes in this layout"
-SMALLEST = "this is the smallest arena: no sharing that is allowed saves a byte"
+SMALLEST = "this is the smallest arena; no sharing that is allowed saves a byte"
 _NOT_SHARED = {
     "speed": "sharing gains neither a resident block nor L1; --objective bytes plans the smallest",
 }

@@ -10,7 +10,7 @@ from smemreuse.report.data import Data
 from smemreuse.results.hazards import HazardKind, LintReport, place_of
 from smemreuse.results.preconditions import OpenAssumption, Preconditions
 from smemreuse.results.serialized import picked
-from smemreuse.results.verdict import LIMIT_OF_WORK
+from smemreuse.results.verdict import unfollowed_words
 
 PROVED = "the proof assumes nothing of the unmerged kernel: lint finds it clean"
 
@@ -84,7 +84,7 @@ def _why(one: OpenAssumption, report: LintReport) -> str:
     against = [each for each in report.hazards if each.kind in one.assumption.kinds]
     found = next((each for each in against if each.certain or not one.refuted), None)
     if found is None:
-        return one.why.replace(LIMIT_OF_WORK, "lint stopped at its limit of work: ")
+        return unfollowed_words(one.why)
     place = place_of(found.site).rstrip(": ")
     return f"{found.kind}{' at ' if place else ''}{place}"
 

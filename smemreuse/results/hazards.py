@@ -36,9 +36,9 @@ class HazardKind(Worded):
 
 _HARMLESS_IF: Mapping[HazardKind, str] = {
     HazardKind.UNINITIALISED_READ: "something writes these bytes before",
-    HazardKind.RACE: "the two never use one byte, or something orders them",
+    HazardKind.RACE: "the two accesses touch no common byte, or something orders them",
     HazardKind.MISSING_WAIT: "something waits for the access in time",
-    HazardKind.MISSING_FENCE: "the two never use one byte, or a proxy fence orders them",
+    HazardKind.MISSING_FENCE: "the two accesses touch no common byte, or a proxy fence orders them",
     HazardKind.BARRIER_DIVERGENCE: "all threads that the operation needs reach it",
     HazardKind.BARRIER_DEADLOCK: "the phase ends",
     HazardKind.MISSED_PHASE: "no warp comes so late",

@@ -33,6 +33,11 @@ LIMIT_OF_WORK: Final = "budget: "
 """How a reason begins that is no more than the checker's limit of work."""
 
 
+def unfollowed_words(reason: str) -> str:
+    """Why lint did not follow all of a kernel, for people."""
+    return reason.replace(LIMIT_OF_WORK, "lint stopped at its limit of work: ", 1)
+
+
 @dataclass(frozen=True, slots=True)
 class WitnessAct:
     """One access of a witness: who makes it, as `thread 3`, what it does, as `reads byte 0 of As`,

@@ -13,6 +13,7 @@ from smemreuse.report.difference import (
     doubt_lines,
     effects_of,
     growth_clauses,
+    heading,
     in_order,
 )
 from smemreuse.results.difference import CauseKind, Difference, DifferenceCause, NamedLayout
@@ -67,6 +68,12 @@ def test_blocks_that_are_not_known_are_not_told(new: NamedLayout) -> None:
     found = replace(GREW, new=new)
     assert {one.blocks for one in effects_of(found)} == {None}
     assert not any("block" in line.plain for line in [*difference_lines(found)][1:])
+
+
+def test_no_blocks_are_told_to_be_too_large_to_launch() -> None:
+    large = replace(OLD, residents=residents(0, 56 * KB))
+    told = "; 0 (too large to launch) -> 3 blocks per SM of sm_90"
+    assert heading(replace(GREW, old=large)).endswith(told)
 
 
 def test_kernels_that_lost_a_block_come_before_those_that_only_grew() -> None:

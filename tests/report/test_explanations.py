@@ -167,3 +167,11 @@ def test_without_pairs_it_says_why() -> None:
     assert summary(shipped(apart, apart=apart), "Us", pairs=False)[-1] == "Us is not used"
     last = summary(shipped(apart, apart=apart), pairs=False)[-1]
     assert last == "fewer than two buffers are used"
+
+
+def test_it_is_told_of_how_many_pairs_the_compilers_rule_is() -> None:
+    kept = [replace(explanation(A, C), outer="both are touched in a loop")] * 3
+    rule, why = "  the compilers' rule (policy outer) keeps", "apart: both are touched in a loop"
+    assert [*grouped_lines(kept)][-1].plain == f"{rule} all of them {why}"
+    free = replace(explanation(A, C), outer="")
+    assert [*grouped_lines([*kept, free])][-1].plain == f"{rule} 3 of them {why}"

@@ -11,6 +11,7 @@ from smemreuse.linter import lint
 from smemreuse.report.hazards import Linted, lint_lines, passing_line, shown_lines
 from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.hazards import HazardKind, HazardOrigin, LintReport, doubt_words
+from smemreuse.results.verdict import LIMIT_OF_WORK
 from tests.conftest import ROOT
 
 (RACE,) = read_dump(ROOT / "fixtures" / "lint" / "race_between_threads.tir").kernels
@@ -57,8 +58,8 @@ def test_a_possible_hazard_says_once_for_its_kind_when_it_is_none() -> None:
     ]
     doubt = f"    {doubt_words(HazardKind.RACE)}"
     assert doubt == (
-        "    lint did not prove it: no hazard if, whatever the inputs are, the two never use one "
-        "byte, or something orders them"
+        "    lint did not prove it: no hazard if, whatever the inputs are, the two accesses "
+        "touch no common byte, or something orders them"
     )
     assert told.count(doubt) == 1
     assert told[told.index(doubt) - 1].startswith("    fix: ")
@@ -71,3 +72,11 @@ def test_a_timeline_says_it_too() -> None:
     found = Linted("k.tir", report(HazardOrigin.AUTHOR, certain=False))
     ((_, identity),) = found.told
     assert [*shown_lines(found, identity.short)][-1].plain == doubt_words(HazardKind.RACE)
+
+
+def test_what_was_not_followed_leaves_more_hazards_open() -> None:
+    found = replace(report(), unknown=(f"{LIMIT_OF_WORK}too long",))
+    assert [line.plain for line in lint_lines(Linted("k.tir", found))][1] == (
+        "  not followed to the end, so there may be more hazards: lint stopped at its limit of "
+        "work: too long"
+    )
