@@ -18,7 +18,9 @@ from smemreuse.targets.architectures import architecture
 ORDER = ", ".join(kind.value for kind in CauseKind)
 """The order in which bytes are attributed."""
 
-LEGEND = "bytes on the rows add up to the difference"
+LEGEND = (
+    "bytes: what each change does to the arena, made one at a time; they add up to the difference"
+)
 BLOCKS = (
     "alone: resident blocks that the bytes of that row by themselves add (+) or take (-). Blocks "
     "are by shared memory, threads and barriers, without registers"

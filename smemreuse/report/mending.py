@@ -33,7 +33,7 @@ def _outcome(mending: Mending) -> str:
     if mending.mends:
         return "fixed: lint finds it clean"
     if mending.before.status is LintStatus.CLEAN:
-        return "clean: nothing to fix"
+        return "clean: nothing to fix, and nothing changed"
     return f"nothing inserted: lint finds it {_FOUND[mending.after.status]}"
 
 

@@ -62,7 +62,9 @@ def test_what_was_taken_back() -> None:
 
 
 def test_a_clean_kernel() -> None:
-    assert list(mending_lines(Mending(AFTER, AFTER))) == ["kernel: clean: nothing to fix"]
+    assert list(mending_lines(Mending(AFTER, AFTER))) == [
+        "kernel: clean: nothing to fix, and nothing changed"
+    ]
 
 
 def test_what_was_not_followed_is_told() -> None:
