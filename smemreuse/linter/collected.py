@@ -19,8 +19,8 @@ from smemreuse.results.hazards import AssumedAt, Hazard, HazardKind, Mend, Site
 from smemreuse.semantics.accesses import MemoryAccess
 
 SAME_VALUE = (
-    "threads that store to one byte in one statement store the same value, where values are not "
-    "known (a replicated fragment)"
+    "threads that store to one byte in one statement store the same value, where lint does not "
+    "know the values (as of a replicated fragment)"
 )
 WHOLE_OPERANDS = (
     "an operand that names more of a buffer than has been written reads only what has been written"

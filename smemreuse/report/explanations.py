@@ -196,7 +196,8 @@ def _refused(pairs: Sequence[Explanation]) -> Iterator[str]:
             yield f"live at the same time: {counted(len(alike), 'pair')} (--all lists {them})"
             continue
         yield f"{short}: {'; '.join(grouped([pair.names for pair in alike], MOST_REFUSED))}"
-        yield f"  {'for example, ' if len(alike) > 1 else ''}{_reason(alike[0])}"
+        if alike[0].causes or alike[0].judged:
+            yield f"  {'for example, ' if len(alike) > 1 else ''}{_reason(alike[0])}"
 
 
 def _reason(pair: Explanation) -> str:

@@ -178,19 +178,28 @@ def _changed_lines(one: Fit) -> Iterator[Text]:
     """A kernel that does not fit as it is, and the changes with which it does."""
     if one.bytes is None:
         return
-    steps = one.steps if one.steps or one.smaller is None else one.smaller.steps
-    number = len(steps) + (steps is not one.steps)
+    smaller = None if one.steps else one.smaller
+    steps = one.steps if smaller is None else smaller.steps
+    number = len(steps) + (smaller is not None)
     together = "" if number < 2 else f" with {'both' if number == 2 else f'all {number}'} of these"
     head = f"{_named(one)} takes {_too_many(one.bytes, one.limit)}; it would fit{together}"
     yield Text(head, style="bold")
     yield from _step_lines(steps, one.limit)
-    if steps is one.steps or one.smaller is None:
+    if smaller is None:
         return
-    tiles = ", ".join(
-        f"{each.name} {each.after:,} bytes instead of {each.bytes:,}" for each in one.smaller.tiles
+    after = f"{_too_many(smaller.bytes, one.limit)} (estimate)"
+    yield Text(f"  {_numbered(number)}if tiles were smaller, {_tile_words(smaller.tiles)}: {after}")
+
+
+def _tile_words(tiles: Sequence[SmallerTile]) -> str:
+    """By how much each tile is smaller, those together of which it is alike."""
+    alike: dict[tuple[int, int], list[str]] = {}
+    for one in tiles:
+        alike.setdefault((one.after, one.bytes), []).append(one.name)
+    return "; ".join(
+        f"{', '.join(names)} {after:,} bytes instead of {size:,}{' each' * (len(names) > 1)}"
+        for (after, size), names in alike.items()
     )
-    after = f"{_too_many(one.smaller.bytes, one.limit)} (estimate)"
-    yield Text(f"  {_numbered(number)}if tiles were smaller, {tiles}: {after}")
 
 
 def _step_lines(steps: Sequence[FitStep], limit: int) -> Iterator[Text]:

@@ -81,7 +81,7 @@ def _change_lines(both: ShippedHeadroom, everything: bool) -> Iterator[Text]:
     """Changes that take fewer bytes, those that gain a block always in full."""
     told = [one for one in both.changes if one.adds_block or everything]
     for number, change in enumerate(told):
-        lead = "cheapest change by statements to rewrite" if number == 0 else "  or"
+        lead = "cheapest change (fewest statements to rewrite)" if number == 0 else "  or"
         yield Text(f"{lead}: {change_words(change, both.shipped)}")
     rest = [one.arena_bytes for one in both.changes if one not in told]
     if rest:

@@ -151,6 +151,8 @@ class Explanation:
         if self.may_share:
             return ""
         if not self.causes:
+            if not self.judged:
+                return _TOO_MANY
             refuted = self.verdict.verdict is UNSOUND
             return "at one place one would overwrite the other" if refuted else _NO_PROOF
         if self.causes[0].rule is None and self.sharing is Sharing.NOT_PROVED:
@@ -166,6 +168,7 @@ _IN_NO_ORDER = (
     "live at the same time by the order of the text, which concurrent arms need not keep; the "
     "checker has neither a proof nor a counterexample"
 )
+_TOO_MANY = "not judged, as there are many pairs; name two buffers, and these are"
 _NO_PROOF = "the checker has no proof that neither would overwrite the other"
 
 

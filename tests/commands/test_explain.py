@@ -144,8 +144,8 @@ def test_the_answer_comes_first_and_fits_a_screen() -> None:
     stopped = "one more is stopped by shared memory (a block takes 33,536 bytes, 1,024 too many)"
     assert f"blocks per SM of sm_80: 4; {stopped}\n" in text
     change = (
-        "cheapest change by statements to rewrite: from 33,536 to 33,040 bytes, 496 fewer, no "
-        "block more, if Vs were not used any more once Ps begins at "
+        "cheapest change (fewest statements to rewrite): from 33,536 to 33,040 bytes, 496 fewer, "
+        "no block more, if Vs were not used any more once Ps begins at "
     )
     assert change in text
     assert re.search(r"live at the same time: \d+ pairs \(--all lists them\)", text)

@@ -13,7 +13,7 @@ from smemreuse.report.explanations import (
     grouped_lines,
 )
 from smemreuse.report.layouts import SHIPS_WITH_HAZARD, Layouts
-from smemreuse.results.explanation import Cause
+from smemreuse.results.explanation import NOT_JUDGED, Cause
 from smemreuse.results.plan import Plan
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.provenance import Origin
@@ -131,6 +131,10 @@ def test_reasons_of_pairs_are_clauses_with_the_rule_after_them() -> None:
     certain = Verdict(UNSOUND, (Violation(Rule.LOOP_CARRIED, ("As", "Cs"), "`x` overwrote it"),))
     wrong = explanation(A, C, CARRIED, verdict=certain)
     carried = "bytes may be carried to the next iteration (rule 2)"
+    unasked = explanation(A, C, verdict=NOT_JUDGED)
+    assert [line.plain for line in grouped_lines([unasked])][1:] == [
+        "  not judged, as there are many pairs; name two buffers, and these are: As with Cs"
+    ]
     assert [line.plain for line in grouped_lines([open_pair])][1:3] == [
         f"  {carried}: As with Cs",
         "    As: its bytes may be carried from one iteration to the next",

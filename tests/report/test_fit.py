@@ -44,6 +44,16 @@ def test_smaller_tiles_come_after_the_changes_and_are_an_estimate() -> None:
     ]
 
 
+def test_smaller_tiles_may_be_enough_by_themselves() -> None:
+    tiles = tuple(SmallerTile(name, 600, 300) for name in ("As", "Bs"))
+    alone = FitTiles((), (*tiles, SmallerTile("Cs", 400, 200)), 400)
+    assert told(replace(HOPELESS, smaller=alone, steps=()))[1:3] == [
+        "k.tir: k (shared.dyn) takes 900 bytes, 400 too many; it would fit",
+        "  1. if tiles were smaller, As, Bs 300 bytes instead of 600 each; Cs 200 bytes instead of "
+        "400: 400 bytes, which fits (estimate)",
+    ]
+
+
 def test_what_changes_a_function_by_itself_is_offered_of_tilelang_alone() -> None:
     assert FITS_ITSELF.format(limit=500) in told(replace(HOPELESS, compiler="TileLang"))
     assert not any("merge(objective" in line for line in told(HOPELESS))
