@@ -23,15 +23,17 @@ from smemreuse.pipeline.planning import Chosen, planned
 from smemreuse.report.data import Subject, plan_entry
 from smemreuse.report.explanations import grouped
 from smemreuse.report.gains import LayoutSize, gain_words
+from smemreuse.report.next_step import NextStep
 from smemreuse.report.next_steps import after_plan
 from smemreuse.report.provenance import notes_for_people
+from smemreuse.report.residents import PlanBlocks
 from smemreuse.report.tables import console, hoped_line, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_lifetimes, drawn_plan
 from smemreuse.report.verdicts import rules_lines
 from smemreuse.results.plan import Plan
 from smemreuse.results.timeline import SyncMark
 from smemreuse.results.words import DEFAULT_MERGE
-from smemreuse.targets.architectures import Architecture
+from smemreuse.targets.architectures import Architecture, architecture_for
 from smemreuse.targets.residents import blocks_of
 
 MOST_APART = 4
@@ -56,9 +58,43 @@ def plan(file: str, planning: Planning, output_format: str) -> None:
     answer = {"kernels": entries, "options": planning.named}
     emit_answer(output_format, "plan", _tables(chosen, arch), answer)
     if output_format == "table":
-        words = planning.words("policy", "packer", "objective", "arch", "strict")
-        made = [(one.file, each.plan) for one, each in chosen if one.has_buffers]
-        emit_next(after_plan(made, words))
+        emit_next(_next(chosen, planning))
+
+
+def _next(chosen: Sequence[tuple[Subject, Chosen]], planning: Planning) -> NextStep:
+    """What to do next: make a kernel fit of which no block launches, before all else."""
+    held = [(one, each) for one, each in chosen if one.has_buffers]
+    large = filter(None, (_too_large(one, each.plan, planning.arch) for one, each in held))
+    hoped = next((one.file for one, each in held if each.hoped is not None), None)
+    return after_plan(
+        [(one.file, each.plan) for one, each in held],
+        planning.words("policy", "packer", "objective", "arch", "strict"),
+        too_large=next(((file, on.name) for file, on in large), None),
+        unproved=None if hoped is None else (hoped, planning.words("objective", "arch")),
+    )
+
+
+def _too_large(
+    subject: Subject, made: Plan, arch: Architecture | None
+) -> tuple[str, Architecture] | None:
+    """The file of a kernel of which no block launches with a plan, and where it does not."""
+    known, _ = architecture_for(subject.kernel, arch)
+    fits = PlanBlocks.of(subject.kernel, made, known).fits
+    return (subject.file, known) if fits is False else None
+
+
+def _size_lines(subject: Subject, made: Plan, arch: Architecture | None) -> Iterator[Text]:
+    """What a plan gains, and that no block launches with it where the notes do not tell."""
+    if not made.symbolic_offsets:
+        yield Text(_gain(subject, made, arch))
+    large = _too_large(subject, made, arch)
+    if large is not None and made.provenance.occupancy is None:
+        _, on = large
+        yield Text(
+            f"no block launches on {on.name}, where one has at most {on.per_block:,} bytes of "
+            "shared memory",
+            style="bold red",
+        )
 
 
 def _gain(subject: Subject, made: Plan, arch: Architecture | None) -> str:
@@ -86,8 +122,7 @@ def _tables(
             continue
         yield plan_table(out, subject, made)
         yield Text(POSITIONS, style="dim")
-        if not made.symbolic_offsets:
-            yield Text(_gain(subject, made, arch))
+        yield from _size_lines(subject, made, arch)
         apart = kept_apart(subject.kernel, made) if made.policy == "dataflow" else {}
         for why, pairs in apart.items():
             names = "; ".join(grouped(pairs, MOST_APART))

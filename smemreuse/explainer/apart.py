@@ -11,7 +11,7 @@ from smemreuse.results.plan import Plan
 
 UNNEEDED: Mapping[str, str] = {
     "speed": "sharing them adds no resident block and leaves no more to L1",
-    "bytes": "the arena is no smaller with them",
+    "bytes": "sharing them makes the arena no smaller",
     "none": "nothing is reused: it is switched off",
 }
 """Why two buffers that may share do not, by the objective of the plan."""

@@ -12,6 +12,7 @@ from smemreuse.linter import words
 from smemreuse.linter.fence_places import FencePlace
 from smemreuse.results.hazards import Mend, Remedy, Site
 from smemreuse.semantics.effects import Engine
+from smemreuse.targets.architectures import WARP
 
 WAITS = {
     Engine.CP_ASYNC: "commit the copies as a group and wait for it",
@@ -39,6 +40,13 @@ def _span(ids: np.ndarray) -> tuple[int, int] | None:
     return (int(ids.min()), int(ids.max()) + 1) if len(ids) else None
 
 
+def _warps_of(ids: np.ndarray) -> str:
+    """Who meets at a barrier, which takes whole warps: said where threads between are left out."""
+    after_gaps = ids[1:][np.diff(ids) != 1]
+    whole = "the warps of " if (after_gaps % WARP).any() else ""
+    return f"{whole}{words.threads(ids)}"
+
+
 def barrier(one: Site, two: Site, ids: np.ndarray) -> Mend:
     """Two accesses that nothing orders."""
     where = f"between {_at(one)} and {_at(two)}"
@@ -46,7 +54,7 @@ def barrier(one: Site, two: Site, ids: np.ndarray) -> Mend:
         where = f"between two iterations of {_at(two)}"
     elif one.line and two.line and one.line > two.line:
         where = f"after {_at(one)}, before the next iteration reaches {_at(two)}"
-    sentence = f"let {words.threads(ids)} meet at a barrier {where}."
+    sentence = f"let {_warps_of(ids)} meet at a barrier {where}."
     return Mend(Remedy.BARRIER, sentence, one, two, _span(ids))
 
 

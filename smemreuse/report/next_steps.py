@@ -85,16 +85,26 @@ def _new_baseline(verb: str, files: Sequence[str], options: Options) -> NextStep
     return NextStep(step.why, (*step.words, *quoted("--format", "json"), ">", "baseline.json"))
 
 
-def after_plan(made: Sequence[tuple[str, Plan]], options: Options) -> NextStep:
-    """`made` are the plans by file; `options` those with which they were made."""
+def after_plan(
+    made: Sequence[tuple[str, Plan]],
+    options: Options,
+    *,
+    too_large: tuple[str, str] | None = None,
+    unproved: tuple[str, Options] | None = None,
+) -> NextStep:
+    """`made` are the plans by file; `options` those with which they were made. `too_large` are the
+    file of a kernel of which no block launches, and the architecture, `unproved` the file of one of
+    which a smaller plan is not proved, and the options of `explain`."""
     if not made:
         return NO_BUFFERS
-    for file, plan in made:
-        occupancy = plan.provenance.occupancy
-        if occupancy is not None and not occupancy.fits:
-            return command("what would make it fit", "fit", path(file), "--arch", occupancy.arch)
+    if too_large is not None:
+        file, arch = too_large
+        return command("what would make it fit", "fit", path(file), "--arch", arch)
     file, plan = made[0]
     if not any(one.sharing_pairs() for _, one in made):
+        if unproved is not None:
+            file, asked = unproved
+            return command(_CONCERNS[Concern.HOPED], "explain", path(file), *asked)
         return nothing(
             SMALLEST if plan.optimal else _NOT_SHARED.get(plan.objective, NOTHING_SHARED)
         )

@@ -82,3 +82,16 @@ def test_piped_tables_are_as_wide_as_columns_says(monkeypatch: pytest.MonkeyPatc
         text = run("compare", BATCHED).stdout
         assert max(map(len, text.splitlines())) <= width
         assert (text == wide) == (width == 160)
+
+
+def test_plan_says_that_no_block_launches() -> None:
+    """Also where it is planned for bytes, which asks for no architecture."""
+    dump, large = DUMPS / "stream_k.sm_90a.tir", "no block launches on sm_75, where one has at most"
+    assert (
+        f"{large} 65,536 bytes of shared memory\n"
+        in run("plan", "--objective", "bytes", "--arch", "sm_75", dump).stdout
+    )
+    assert "no block launches" not in run("plan", "--objective", "bytes", dump).stdout
+    told = run("plan", "--arch", "sm_75", dump).stdout
+    assert "does not fit on sm_75" in told
+    assert "no block launches" not in told

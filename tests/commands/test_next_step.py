@@ -31,6 +31,14 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "compare-many": (("compare", *MANY), ""),
     "compare-all": (("compare", "--all", *MANY), ""),
     "plan": (("plan", *SMALLEST, BATCHED), "write the merged TIR"),
+    "plan-hoped": (
+        ("plan", *SMALLEST, DUMPS / "data_dependent_refill.sm_80.tir"),
+        "what keeps a smaller layout from being proved",
+    ),
+    "plan-large": (
+        ("plan", *SMALLEST, "--arch", "sm_75", DUMPS / "stream_k.sm_90a.tir"),
+        "what would make it fit",
+    ),
     "plan-inner": (("plan", "--policy", "inner", GEMM), "whether it is sound"),
     "explain": (("explain", BATCHED), "no known layout or change gains a resident block"),
     "explain-bytes": (("explain", *SMALLEST, BATCHED), "write it with the layout of 32,768 bytes"),

@@ -137,3 +137,14 @@ def test_an_arrival_that_comes_with_the_copies_is_to_come_after_them() -> None:
         "(fence.proxy.async) and only then arrive at mbarrier_1[0], for which line 28 waits; "
         "line 26 arrives with the copies."
     )
+
+
+def test_a_barrier_takes_the_warps_of_threads_that_are_apart() -> None:
+    one, two = Site("As[0] = 1", 3), Site("x = As[0]", 5)
+    for ids, who in (
+        (np.arange(64), "threads 0-63"),
+        (np.arange(0, 64, 4), "the warps of threads 0, 4, 8, 12, ..."),
+        (np.r_[0:32, 64:96], "threads 0-31, 64-95"),
+    ):
+        told = mends.barrier(one, two, ids).sentence
+        assert told == f"let {who} meet at a barrier between line 3 and line 5."
