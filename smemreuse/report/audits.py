@@ -93,7 +93,7 @@ def check_lines(row: Checked, *, drawn: bool = False, width: int = 100) -> Itera
     if row.accepted is not None:
         yield Text(f"  accepted: {printable(row.accepted.reason)} ({row.accepted.source})")
     elif row.identity is not None:
-        yield Text(f"  [{row.identity.short}] names it in smemreuse.toml", style="dim")
+        yield Text(f"  to accept it in smemreuse.toml: [{row.identity.short}]", style="dim")
     yield from grounds_lines(row.grounds, audit.verdict.assumptions)
 
 

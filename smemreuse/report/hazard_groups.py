@@ -12,6 +12,7 @@ from pathlib import PurePath
 from rich.text import Text
 
 from smemreuse.errors import printable
+from smemreuse.report.hazard_counts import common_stage
 from smemreuse.report.hazards import Linted, stage_words
 from smemreuse.report.titles import counted
 from smemreuse.results.evidence import seen_words, severity
@@ -105,7 +106,8 @@ def grouped_lines(found: Sequence[Linted], gate: Gate) -> Iterator[Text]:
     if not telling:
         return
     names = _names(telling)
-    stages = Counter(stage_words(one.report) for one in telling)
+    # Where it is one for all kernels, the line above has told it.
+    stages = {} if common_stage(found) else Counter(stage_words(one.report) for one in telling)
     for stage, count in stages.items():
         yield Text(f"{counted(count, 'kernel')} {stage}")
     parts: dict[_Heading, dict[str, _Cause]] = defaultdict(dict)

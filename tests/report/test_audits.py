@@ -27,7 +27,7 @@ def test_the_verdict_comes_first() -> None:
         "unsound: made.tir: gemm_kernel (shared.dyn), merged in the file, 2 buffers in 32,768 bytes"
     )
     assert finding == "  rule 2 (loop-carried), As and Cs: `Cs[0] = acc[0]` overwrote it"
-    assert re.fullmatch(r"  \[plan-[0-9a-f]{8}\] names it in smemreuse.toml", known_by)
+    assert re.fullmatch(r"  to accept it in smemreuse.toml: \[plan-[0-9a-f]{8}\]", known_by)
 
 
 def test_where_nothing_is_merged_there_is_nothing_to_audit() -> None:

@@ -75,16 +75,22 @@ def test_one_cause_is_told_once_with_its_count_and_all_its_kernels() -> None:
         linted("d/y/mla.tir", RACE),
         linted("d/y/clean.tir"),
     )
-    assert lines[0].endswith(
-        "kernels linted with the barriers and fences that the compiler will insert"
-    )
-    heading, seen, cause, mend = lines[1:5]
+    heading, seen, cause, mend = lines[:4]
     assert heading == (f"race (certain, exit code 1): 4 in 3 kernels. {HazardKind.RACE.sentence}.")
     assert seen == f"  {seen_words(RACE)}"
     assert cause == "  4 at a store after `ptx_cp_async`, of As, Bs: x/ mm_{1,2}; y/ mla"
     assert mend.startswith("    fix, in the first [")
     assert mend.endswith("]: put in a barrier.")
-    assert len(lines) == 6
+    assert len(lines) == 5
+
+
+def test_with_which_barriers_is_told_where_it_is_not_one_for_all() -> None:
+    present = linted("b.tir", RACE)
+    present = replace(present, report=replace(present.report, barriers_follow=False))
+    assert told(linted("a.tir", RACE), present, linted("c.tir", RACE))[:2] == [
+        "2 kernels linted with the barriers and fences that the compiler will insert",
+        "1 kernel linted with the barriers that the dump has",
+    ]
 
 
 def test_what_fails_comes_first_and_the_rest_is_a_line_for_each_kind() -> None:
