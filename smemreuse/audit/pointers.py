@@ -12,11 +12,12 @@ from dataclasses import replace
 from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
 from smemreuse.audit.ranges import with_ranges
 from smemreuse.audit.separator import Separator
-from smemreuse.ir.expr import Const, Var
+from smemreuse.ir.expr import Call, Const, Var
 from smemreuse.ir.kernel import Bind, Block, Buffer, Declare, Kernel, walk_statements
 from smemreuse.ir.labels import label
-from smemreuse.semantics.accesses import KernelAccesses, accesses_of
+from smemreuse.semantics.accesses import KernelAccesses, MemoryAccess, accesses_of
 from smemreuse.semantics.bounds import bounds, upper_bound
+from smemreuse.semantics.elements import claimed_bytes
 from smemreuse.semantics.pointers import Pointers, address_of
 from smemreuse.versions import version_of
 
@@ -172,6 +173,19 @@ def _reached(
             if first is not None:
                 last = first + footprint.stride * (footprint.count - 1) + footprint.size
                 reach[var] = max(reach[var], last)
-            elif not version_of(kernel).merges_into_views or not declared[var]:
+            elif not (
+                declared[var]
+                and (version_of(kernel).merges_into_views or _claims(access, declared[var]))
+            ):
                 reach[var] = UNKNOWN_SIZE
     return reach
+
+
+def _claims(access: MemoryAccess, size: int) -> bool:
+    """Whether an operation that may access any byte is handed a pointer that claims `size` bytes
+    from a buffer's begin on: views and accesses then agree on how large it is."""
+    if not isinstance(access.node, Call) or access.pointed is None:
+        return False
+    claimed = claimed_bytes(access.node)
+    begins = bounds(access.pointed, {}) == (0, 0)
+    return begins and claimed is not None and claimed[0] == size

@@ -111,6 +111,39 @@ def test_what_is_accessed_beside_the_pointers_is_not_proved() -> None:
     assert "arena is accessed beside the pointers into it" in " ".join(found.uncovered)
 
 
+WORKSPACE = """\
+bx = T.launch_thread("blockIdx.x", 1)
+arena = T.alloc_buffer((384,), "uint8", scope="shared.dyn")
+tx = T.launch_thread("threadIdx.x", 64)
+p: T.let[T.handle("float32", "shared.dyn")] = T.handle_add_byte_offset(arena.data, 0)
+q: T.let[T.handle("float32", "shared.dyn")] = T.handle_add_byte_offset(arena.data, 256)
+work = T.decl_buffer((64,), data=p, scope="shared.dyn")
+kept = T.decl_buffer((32,), data=q, scope="shared.dyn")
+kept[tx % 32] = T.float32(1)
+T.tvm_storage_sync("shared.dyn")
+x: T.let[T.float32] = T.call_extern("float32", "tl::AllReduce<tl::SumOp, 64, 1, 0>::run", \
+T.float32(1), T.tvm_access_ptr(T.type_annotation("float32"), work.data, {}, {}, 3))
+T.tvm_storage_sync("shared.dyn")
+y: T.let[T.float32] = kept[31 - tx % 32]
+"""
+"""A reduction that may access any byte of its workspace, before which something else lies."""
+
+
+@pytest.mark.parametrize(
+    ("begin", "elements", "verdict"),
+    [
+        (0, 64, "sound"),
+        (0, 32, "unproved"),  # views and pointer disagree on how large it is
+        (0, 96, "unproved"),
+        (32, 64, "unproved"),
+    ],
+)
+def test_a_workspace_is_as_large_as_its_views_and_the_pointer_to_it_agree(
+    begin: int, elements: int, verdict: str
+) -> None:
+    assert audited(WORKSPACE.format(begin, elements)).verdict.verdict == verdict
+
+
 VIEWS = """\
 bx = T.launch_thread("blockIdx.x", 1)
 arena = T.alloc_buffer((512,), "uint8", scope="shared.dyn")
