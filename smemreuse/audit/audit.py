@@ -80,7 +80,8 @@ def _audit_applied(applied: AppliedLayout, scope: str, barriers: BarrierStage) -
         align = dict.fromkeys(align, 1)  # a buffer may begin before its first access
     verdict = check_plan(kernel, scope, offsets, arena, align, assume_barriers=later)
     if applied.by_view:
-        verdict = _of_views(verdict, applied.assumed)
+        verdict = _of_views(verdict)
+    verdict = replace(verdict, assumptions=(*verdict.assumptions, *applied.assumed))
     verdict = verdict.doubted(applied.beyond)
     return Audit(PlanSource.MERGED, _by_name(kernel, scope, offsets), arena, verdict)
 
@@ -90,13 +91,13 @@ def _by_name(kernel: Kernel, scope: str, offsets: Mapping[Buffer, int]) -> dict[
     return {names[buffer]: offset for buffer, offset in offsets.items()}
 
 
-def _of_views(verdict: Verdict, assumed: tuple[str, ...]) -> Verdict:
+def _of_views(verdict: Verdict) -> Verdict:
     """The verdict on a layout whose buffers are views, without certain findings of rule 2.
 
     Rule 2 asks whose value a byte holds, and two views may be of one buffer. An unordered access is
     a race all the same, of the merge or of the kernel itself.
     """
-    verdict = replace(verdict, assumptions=(*verdict.assumptions, ONE_EACH, *assumed))
+    verdict = replace(verdict, assumptions=(*verdict.assumptions, ONE_EACH))
     if verdict.verdict is not UNSOUND:
         return verdict
     races = tuple(one for one in verdict.violations if one.rule is not Rule.LOOP_CARRIED)

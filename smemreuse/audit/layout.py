@@ -19,7 +19,8 @@ class AppliedLayout:
       buffer, and then share their bytes on purpose.
     - `beyond`: clauses for accesses that may leave the arena (by the bound of an index, which no
       thread need reach), and for accesses to the arena itself, which may touch any buffer.
-    - `assumed`: the views that are assumed to be of one buffer.
+    - `assumed`: clauses for views that are assumed to be of one buffer, and for indices that are
+      assumed to stay inside their views.
     - `declared`: bytes that the views of a buffer declare; the buffer is larger where accesses may
       reach further.
     """

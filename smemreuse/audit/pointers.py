@@ -6,17 +6,17 @@ pointer becomes an allocation again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
-from smemreuse.audit.ranges import with_ranges
+from smemreuse.audit.ranges import accesses_in_ranges, with_ranges
 from smemreuse.audit.separator import Separator
-from smemreuse.ir.expr import Call, Const, Var
-from smemreuse.ir.kernel import Bind, Block, Buffer, Declare, Kernel, walk_statements
+from smemreuse.ir.expr import Call, Const, Load, Var, constant
+from smemreuse.ir.kernel import Bind, Block, Buffer, Declare, Kernel, Store, walk_statements
 from smemreuse.ir.labels import label
-from smemreuse.semantics.accesses import KernelAccesses, MemoryAccess, accesses_of
-from smemreuse.semantics.bounds import bounds, upper_bound
+from smemreuse.semantics.accesses import KernelAccesses, MemoryAccess
+from smemreuse.semantics.bounds import Interval, bounds, upper_bound
 from smemreuse.semantics.elements import claimed_bytes
 from smemreuse.semantics.pointers import Pointers, address_of
 from smemreuse.versions import version_of
@@ -40,7 +40,7 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     if not pointers:
         return None
     declared = _declared(kernel, pointers)
-    reached = _reached(kernel, pointers, declared)
+    reached, trusted = _reached(kernel, pointers, declared)
     room = {var: arenas[arena] - offset for var, (arena, offset) in pointers.items()}
     buffers = {
         var: Buffer(
@@ -71,8 +71,14 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
         arena,
         by_view,
         (*beyond, *beside),
+        _inside([buffers[var].name for var in pointers if var in trusted]),
         declared={buffers[var]: size for var, size in declared.items() if size},
     )
+
+
+def _inside(names: Sequence[str]) -> tuple[str, ...]:
+    """The assumption on buffers whose indices are not seen to stay inside the views."""
+    return (f"each index stays inside its view of {', '.join(names)}",) if names else ()
 
 
 def _beside(body: Block, arenas: Collection[Buffer]) -> Iterator[str]:
@@ -152,9 +158,10 @@ def _declared(kernel: Kernel, pointers: Iterable[Var]) -> dict[Var, int]:
 
 def _reached(
     kernel: Kernel, pointers: Mapping[Var, tuple[Buffer, int]], declared: Mapping[Var, int]
-) -> dict[Var, int]:
-    """Bytes of each buffer that its accesses may reach; `UNKNOWN_SIZE` where no bound is known."""
-    reach = dict.fromkeys(pointers, 0)
+) -> tuple[dict[Var, int], set[Var]]:
+    """Bytes of each buffer that its accesses may reach, `UNKNOWN_SIZE` where no bound is known; and
+    of which buffers a bound leads further than the view, which is then taken for what is right."""
+    reach, trusted = dict.fromkeys(pointers, 0), set[Var]()
     separator = Separator(
         {
             var: Buffer(var.name, "uint8", (Const(UNKNOWN_SIZE),), arena.scope)
@@ -162,23 +169,41 @@ def _reached(
         }
     )
     owner = {buffer: var for var, buffer in separator.pointers.items()}
-    for stmt, ranges in with_ranges(separator.block(kernel.body)):
-        for access in accesses_of(stmt, Pointers()):
+    for stmt, known in with_ranges(separator.block(kernel.body)):
+        for access, ranges in accesses_in_ranges(stmt, known):
             var = owner.get(access.buffer)
             if var is None:
                 continue
-            footprint = access.claimed or access.footprint
-            start = footprint.start
-            first = upper_bound(start, ranges) if start is not None else None
-            if first is not None:
-                last = first + footprint.stride * (footprint.count - 1) + footprint.size
+            last, within = _last(access, ranges), _within(access, declared[var])
+            if within is not None and last > within:
+                trusted.add(var)
+                last = within
+            if last != UNKNOWN_SIZE:
                 reach[var] = max(reach[var], last)
             elif not (
                 declared[var]
                 and (version_of(kernel).merges_into_views or _claims(access, declared[var]))
             ):
                 reach[var] = UNKNOWN_SIZE
-    return reach
+    return reach, trusted
+
+
+def _last(access: MemoryAccess, ranges: Mapping[Var, Interval]) -> int:
+    """How far an access may reach from the pointer on, by the bound of its index."""
+    footprint = access.claimed or access.footprint
+    first = upper_bound(footprint.start, ranges) if footprint.start is not None else None
+    if first is None:
+        return UNKNOWN_SIZE
+    return first + footprint.stride * (footprint.count - 1) + footprint.size
+
+
+def _within(access: MemoryAccess, declared: int) -> int | None:
+    """How far a view lets an element be accessed, from the pointer on: indices are taken to stay
+    inside, as in a kernel that is not merged. None where it is accessed by its address."""
+    if access.claimed is not None and declared:
+        return declared  # a descriptor's claim counts from where its pointer began
+    view = access.node.buffer if isinstance(access.node, (Load, Store)) else None
+    return view.size if view is not None and constant(view.elem_offset) == 0 else None
 
 
 def _claims(access: MemoryAccess, size: int) -> bool:

@@ -19,29 +19,32 @@ from smemreuse.ir.kernel import (
     nested_blocks,
     walk_statements,
 )
+from smemreuse.semantics.accesses import MemoryAccess, accesses_of
 from smemreuse.semantics.bounds import Interval, bounds
+from smemreuse.semantics.guards import guards_within
+from smemreuse.semantics.pointers import Pointers
 
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq"}
 
 
 @dataclass(frozen=True)
-class _VariableRanges:
+class VariableRanges:
     """Ranges of variables, and the values of bound variables, in binding order."""
 
     ranges: Mapping[Var, Interval] = field(default_factory=dict)
     values: Mapping[Var, Expr] = field(default_factory=dict)
 
-    def within(self, var: Var, found: Interval | None) -> _VariableRanges:
+    def within(self, var: Var, found: Interval | None) -> VariableRanges:
         """The same with a range for a variable; None forgets it."""
         ranges = {known: each for known, each in self.ranges.items() if known is not var}
-        return _VariableRanges(ranges if found is None else {**ranges, var: found}, self.values)
+        return VariableRanges(ranges if found is None else {**ranges, var: found}, self.values)
 
-    def binding(self, var: Var, value: Expr) -> _VariableRanges:
+    def binding(self, var: Var, value: Expr) -> VariableRanges:
         known = self.within(var, bounds(value, self.ranges))
-        return _VariableRanges(known.ranges, {**self.values, var: value})
+        return VariableRanges(known.ranges, {**self.values, var: value})
 
-    def where(self, condition: Expr, *, holds: bool) -> _VariableRanges:
+    def where(self, condition: Expr, *, holds: bool) -> VariableRanges:
         """The ranges in one arm of a branch, narrowed by its comparisons with constants."""
         if not isinstance(condition, Call):
             return self
@@ -62,7 +65,7 @@ class _VariableRanges:
             return self
         return self._narrowed(var, _meet(known, op, number))
 
-    def _narrowed(self, var: Var, found: Interval) -> _VariableRanges:
+    def _narrowed(self, var: Var, found: Interval) -> VariableRanges:
         """The same with less for a variable, and for all that is computed from it."""
         known = self.within(var, found)
         for bound, value in self.values.items():
@@ -85,23 +88,36 @@ def _meet(known: Interval, op: str | None, number: int) -> Interval:
     return (low, high) if low <= high else known
 
 
-def with_ranges(body: Block) -> Iterator[tuple[Stmt, Mapping[Var, Interval]]]:
+def accesses_in_ranges(
+    stmt: Stmt, known: VariableRanges
+) -> Iterator[tuple[MemoryAccess, Mapping[Var, Interval]]]:
+    """The accesses of a statement, each with the ranges under the conditions inside its
+    expressions."""
+    guards = guards_within(stmt)
+    for access in accesses_of(stmt, Pointers()):
+        inside = known
+        for condition, holds in guards.get(id(access.node), ()):
+            inside = inside.where(condition, holds=holds)
+        yield access, inside.ranges
+
+
+def with_ranges(body: Block) -> Iterator[tuple[Stmt, VariableRanges]]:
     """Every statement of a kernel in program order, with the known ranges of variables there.
 
     Variables that are bound more than once have no range.
     """
     binds = Counter(stmt.var for stmt in walk_statements(body) if isinstance(stmt, Bind))
-    yield from _block(body, _VariableRanges(), {var for var, count in binds.items() if count == 1})
+    yield from _block(body, VariableRanges(), {var for var, count in binds.items() if count == 1})
 
 
 def _block(
-    block: Block, known: _VariableRanges, once: Collection[Var]
-) -> Iterator[tuple[Stmt, Mapping[Var, Interval]]]:
+    block: Block, known: VariableRanges, once: Collection[Var]
+) -> Iterator[tuple[Stmt, VariableRanges]]:
     """The statements of a block with their ranges; `once` are the variables that are bound only
     once.
     """
     for stmt in block:
-        yield stmt, known.ranges
+        yield stmt, known
         if isinstance(stmt, Bind) and stmt.var in once:
             known = known.binding(stmt.var, stmt.value)
         elif isinstance(stmt, If):
@@ -113,7 +129,7 @@ def _block(
                 yield from _block(inner, inside, once)
 
 
-def _entered(stmt: Stmt, known: _VariableRanges) -> _VariableRanges:
+def _entered(stmt: Stmt, known: VariableRanges) -> VariableRanges:
     """The ranges inside a statement: a loop's variable or a thread axis gets the range of its
     extent.
     """

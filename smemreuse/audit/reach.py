@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from smemreuse.audit.ranges import with_ranges
+from smemreuse.audit.ranges import accesses_in_ranges, with_ranges
 from smemreuse.audit.separator import Separator
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, constant
@@ -18,10 +18,10 @@ from smemreuse.ir.kernel import (
     element_bits,
     expressions_of,
 )
-from smemreuse.semantics.accesses import Footprint, accesses_of
+from smemreuse.semantics.accesses import Footprint
 from smemreuse.semantics.bounds import Interval, bounds
 from smemreuse.semantics.elements import is_typed
-from smemreuse.semantics.pointers import Pointers, escaping
+from smemreuse.semantics.pointers import escaping
 
 _ANY_SIZE = Const(2**40)
 """Elements; of a view in whose bytes nothing is out of reach."""
@@ -66,10 +66,10 @@ def reached_bytes(
     owner = {buffer: view for view, buffer in apart.items()}
     separated = Separator({}, apart, dict.fromkeys(apart, 0)).block(kernel.body)
     reached: dict[Buffer, ReachedBytes] = {}
-    for stmt, ranges in with_ranges(separated):
+    for stmt, known in with_ranges(separated):
         if any(one in owner or one is arena for one in _escaping(stmt)):
             return None
-        for access in accesses_of(stmt, Pointers()):
+        for access, ranges in accesses_in_ranges(stmt, known):
             if access.buffer is arena:
                 return None
             if access.buffer not in owner:

@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Var, children, walk
-from smemreuse.ir.kernel import Block, For, Stmt, Store, expressions_of, walk_statements
+from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
+from smemreuse.ir.kernel import Block, For, Stmt, Store, walk_statements
 from smemreuse.ir.launch import thread_indices
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, evaluate, is_arithmetic
-
-Condition = tuple[Expr, bool]
-"""A condition, and which way it has to come out."""
+from smemreuse.semantics.guards import Condition, guards_within
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
 
@@ -32,23 +30,14 @@ class Guards:
         self._conditions: dict[tuple[Stmt, int], tuple[Condition, ...]] = {}
         self._doubtful: set[int] = set()
         for stmt in accesses:
-            self._find(stmt)
+            found = guards_within(stmt)
+            self._conditions.update({(stmt, node): one for node, one in found.items()})
         self.accesses: Accesses = {
             stmt: tuple(
                 self._doubted(stmt, access) for access in found if not _is_idle(stmt, access)
             )
             for stmt, found in accesses.items()
         }
-
-    def _find(self, stmt: Stmt) -> None:
-        """Records, for each sub-expression, the conditions under which it is evaluated: those that
-        all its places in the statement have in common."""
-        found: dict[int, tuple[Condition, ...]] = {}
-        for expr in expressions_of(stmt):
-            for node, around in _places(expr, ()):
-                before = found.get(id(node), around)
-                found[id(node)] = tuple(one for one in before if one in around)
-        self._conditions.update({(stmt, node): one for node, one in found.items() if one})
 
     def _doubted(self, stmt: Stmt, access: MemoryAccess) -> MemoryAccess:
         """The access, with the conditions inside its expression that it is under; not certain, if
@@ -98,25 +87,6 @@ def _is_idle(stmt: Stmt, access: MemoryAccess) -> bool:
         and stmt.value.buffer is stmt.buffer
         and stmt.value.indices == stmt.indices
     )
-
-
-def _places(
-    expr: Expr, around: tuple[Condition, ...]
-) -> Iterator[tuple[Expr, tuple[Condition, ...]]]:
-    """An expression and all parts of it, each with the conditions under which it is evaluated."""
-    yield expr, around
-    if isinstance(expr, Call) and expr.op in CHOICES and len(expr.args) == 3:
-        condition, one, two = expr.args
-        yield from _places(condition, around)
-        yield from _places(one, (*around, (condition, True)))
-        yield from _places(two, (*around, (condition, False)))
-    elif isinstance(expr, Call) and expr.op in ("and", "or") and len(expr.args) == 2:
-        first, second = expr.args
-        yield from _places(first, around)
-        yield from _places(second, (*around, (first, expr.op == "and")))
-    else:
-        for child in children(expr):
-            yield from _places(child, around)
 
 
 def _parts(condition: Expr, way: bool) -> Iterator[Condition]:

@@ -25,7 +25,7 @@ def loop(var: Var, begin: Expr, extent: Expr, *body: Stmt) -> Stmt:
 
 
 def at(stmt: Stmt, body: Block) -> Mapping[Var, Interval]:
-    (found,) = (ranges for one, ranges in with_ranges(body) if one is stmt)
+    (found,) = (known.ranges for one, known in with_ranges(body) if one is stmt)
     return found
 
 
