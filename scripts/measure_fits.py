@@ -123,7 +123,7 @@ def fitted(path: Path, *, limit: int, without: frozenset[str]) -> dict[str, Any]
 
 def without_levers(kinds: frozenset[str]) -> ExitStack:
     """In this context levers of some kinds are not pulled."""
-    from smemreuse.compilers.tilelang.levers import fitting
+    from smemreuse.compilers.tilelang.levers import search
 
     def grouped(levers: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return lambda func: [
@@ -136,7 +136,7 @@ def without_levers(kinds: frozenset[str]) -> ExitStack:
     stack = ExitStack()
     wrappers = {"fewer_stages": grouped, "direct_stores": single, "reload_settings": single}
     for name, wrapper in wrappers.items():
-        stack.enter_context(patch.object(fitting, name, wrapper(getattr(fitting, name))))
+        stack.enter_context(patch.object(search, name, wrapper(getattr(search, name))))
     return stack
 
 

@@ -8,6 +8,7 @@ uninterpreted function of what it is computed from, so that no arithmetic is nee
 numbers mean equal values whatever these functions are.
 """
 
+from smemreuse.equivalence.peak import estimated_bytes, least_bytes
 from smemreuse.equivalence.program import (
     Bound,
     Branch,
@@ -24,7 +25,7 @@ from smemreuse.equivalence.program import (
     Unfollowed,
     Write,
 )
-from smemreuse.equivalence.proof import Proof, equivalence
+from smemreuse.equivalence.proof import Proof, Reference, equivalence
 
 __all__ = [
     "Bound",
@@ -35,6 +36,7 @@ __all__ = [
     "Marker",
     "Operation",
     "Proof",
+    "Reference",
     "Region",
     "Repeat",
     "Statement",
@@ -43,4 +45,6 @@ __all__ = [
     "Unfollowed",
     "Write",
     "equivalence",
+    "estimated_bytes",
+    "least_bytes",
 ]

@@ -34,11 +34,11 @@ def test_a_kind_of_lever_counts_once_for_a_function() -> None:
 
 @pytest.mark.tilelang
 def test_levers_are_left_out_inside_only() -> None:
-    from smemreuse.compilers.tilelang.levers import fitting
+    from smemreuse.compilers.tilelang.levers import search
     from tests.compilers.tilelang.levers.kernels import attention
 
     def kinds_of(name: str) -> list[str]:
-        return [str(one.lever.kind) for one in vars(fitting)[name](attention())]
+        return [str(one.lever.kind) for one in vars(search)[name](attention())]
 
     with without_levers(frozenset({"slices", "direct-store"})):
         assert set(kinds_of("reload_settings")) == {"reload"}
@@ -48,9 +48,9 @@ def test_levers_are_left_out_inside_only() -> None:
 
 @pytest.mark.tilelang
 def test_stages_are_left_out_of_each_loop() -> None:
-    from smemreuse.compilers.tilelang.levers import fitting
+    from smemreuse.compilers.tilelang.levers import search
     from tests.compilers.tilelang.levers.kernels import attention
 
     with without_levers(frozenset({"later-loads"})):
-        (stages,) = vars(fitting)["fewer_stages"](attention())
+        (stages,) = vars(search)["fewer_stages"](attention())
     assert [str(one.lever.kind) for one in stages] == ["stages"]

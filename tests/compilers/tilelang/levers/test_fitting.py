@@ -10,8 +10,7 @@ import tilelang.language as T
 from tilelang import tvm
 
 import smemreuse.tilelang
-from smemreuse.compilers.tilelang.levers import fitting
-from smemreuse.equivalence import Loop, Proof, TileProgram, equivalence
+from smemreuse.equivalence import Loop, Proof, Reference, TileProgram
 from smemreuse.equivalence.program import statements_in
 from smemreuse.errors import PlanError
 from smemreuse.results.fitting import LeverKind
@@ -83,8 +82,17 @@ def test_where_nothing_helps_the_largest_buffers_are_named() -> None:
         session = fitted(gemm(2), limit=8_192)
     (found,) = session.fittings
     assert (found.fits, found.steps) == (False, ())
-    assert found.tried > 0
     assert "a (" in found.why
+
+
+def test_what_surely_takes_too_much_is_not_lowered() -> None:
+    """Two tiles that a product needs take 32 KiB, with whatever stages."""
+    with pytest.warns(RuntimeWarning, match="are not enough"):
+        (found,) = fitted(gemm(2), limit=32_767).fittings
+    assert (found.fits, found.tried) == (False, 0)
+    (found,) = fitted(gemm(2), limit=32_768 + 1024).fittings
+    assert found.fits
+    assert found.tried == 1
 
 
 @pytest.mark.parametrize(
@@ -122,11 +130,13 @@ def test_a_lever_that_is_not_proved_is_refused() -> None:
 def test_what_is_pulled_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of levers of which only one is proved, that one is pulled."""
 
-    def only_without_stages(original: TileProgram, changed: TileProgram) -> Proof:
-        pipelined = any(isinstance(one, Loop) and one.ahead for one in statements_in(changed.body))
-        return Proof("for a test") if pipelined else equivalence(original, changed)
+    proved = Reference.equivalence
 
-    monkeypatch.setattr(fitting, "equivalence", only_without_stages)
+    def only_without_stages(reference: Reference, changed: TileProgram) -> Proof:
+        pipelined = any(isinstance(one, Loop) and one.ahead for one in statements_in(changed.body))
+        return Proof("for a test") if pipelined else proved(reference, changed)
+
+    monkeypatch.setattr(Reference, "equivalence", only_without_stages)
     (found,) = fitted(gemm(3), limit=101_376).fittings
     assert [str(one.lever.kind) for one in found.steps] == ["later-loads"]
     assert {one.why for one in found.refused} == {"for a test"}

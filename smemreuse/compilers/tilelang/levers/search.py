@@ -1,0 +1,156 @@
+"""Finds the cheapest levers with which a function fits, lowering as few combinations as it can.
+
+What a combination takes is known nearly without lowering it: tiles that are live at one time have
+to lie side by side. One that surely takes too much by that is not lowered at all. Of the others
+those come first that are expected to fit, the cheapest of these first; those that are not, behind
+them. A combination is not lowered unless it is proved to be reads-from equivalent.
+
+Where the strongest levers are not enough, tiles are loaded again beside them, as few as suffice; of
+the others those go that the function fits without.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+from smemreuse.compilers.tilelang.levers.comparison import Comparison, Settings
+from smemreuse.compilers.tilelang.levers.reload_settings import reload_settings
+from smemreuse.compilers.tilelang.levers.rewrites import LeverSetting, direct_stores, fewer_stages
+from smemreuse.compilers.tilelang.levers.trials import Trial, Trials
+from smemreuse.results.fitting import RefusedLever
+
+MOST_TRIED = 16
+"""Combinations without reloads that are lowered for one function."""
+
+MOST_COMPARED = 64
+"""Combinations that are compared with the function itself."""
+
+MOST_ESTIMATED = 256
+"""Combinations of which it is estimated what they take."""
+
+MOST_LISTED = 1 << 12
+
+
+class LeverSearch:
+    """A function, its levers, and which of them are pulled."""
+
+    def __init__(self, comparison: Comparison, trials: Trials) -> None:
+        self._func = comparison.func
+        self._comparison, self._trials = comparison, trials
+
+    def cheapest(self) -> Trial | None:
+        """The cheapest combination that fits, and in which lint finds no more than in the function
+        itself; None where there is none."""
+        strongest = self._strongest()
+        if self._may_fit(strongest):
+            for settings in self._proved():
+                if self._trials.fits(settings):
+                    return self._trials.made(settings)
+                if self._reloads and strongest and not self._trials.is_small(strongest):
+                    break
+        return self._reloaded(strongest)
+
+    @cached_property
+    def refused(self) -> tuple[RefusedLever, ...]:
+        """The settings that are not proved to change no result, each by itself."""
+        every = [one for each in self._choices for one in each]
+        whys = ((one, self._comparison.why_not((one,))) for one in every)
+        return tuple(RefusedLever(one.lever, why) for one, why in whys if why)
+
+    # What is known without lowering -------------------------------------------------------------
+
+    def _may_fit(self, settings: Settings) -> bool:
+        return self._comparison.least(settings) <= self._trials.limit
+
+    def _is_expected_to_fit(self, settings: Settings) -> bool:
+        return self._comparison.estimated(settings) <= self._trials.limit
+
+    # Levers other than reloads ------------------------------------------------------------------
+
+    @cached_property
+    def _choices(self) -> list[list[LeverSetting]]:
+        """Settings of which at most one can be chosen."""
+        return fewer_stages(self._func) + [[one] for one in direct_stores(self._func)]
+
+    def _not_refused(self) -> list[list[LeverSetting]]:
+        """Those of the choices whose lever alone is proved."""
+        refused = {one.lever for one in self.refused}
+        return [[one for one in each if one.lever not in refused] for each in self._choices]
+
+    def _strongest(self) -> Settings:
+        """All levers but reloads, each as far as it goes, if that is equivalent."""
+        found = tuple(each[-1] for each in self._not_refused() if each)
+        return () if self._comparison.why_not(found) else found
+
+    def _combinations(self) -> list[Settings]:
+        """At most one setting of each loop, and each store, the cheapest combinations first; none
+        with a setting that is refused."""
+        choices = [[None, *each] for each in self._not_refused()]
+        products = itertools.islice(itertools.product(*choices), MOST_LISTED)
+        found = [tuple(one for one in chosen if one is not None) for chosen in products]
+        found.sort(key=lambda each: (sum(one.cost for one in each), len(each)))
+        return [each for each in found if each]
+
+    def _promising(self) -> Iterator[Settings]:
+        """The combinations that may fit, those first that are expected to."""
+        late = []
+        for settings in self._combinations()[:MOST_ESTIMATED]:
+            if self._is_expected_to_fit(settings):
+                yield settings
+            elif self._may_fit(settings):
+                late.append(settings)
+        yield from late
+
+    def _proved(self) -> Iterator[Settings]:
+        """Those that are equivalent to the function, as many as are lowered."""
+        count = 0
+        for settings in self._promising():
+            if count == MOST_TRIED or self._comparison.compared > MOST_COMPARED:
+                return
+            if not self._comparison.why_not(settings):
+                count += 1
+                yield settings
+
+    # Reloads ------------------------------------------------------------------------------------
+
+    @cached_property
+    def _reloads(self) -> list[LeverSetting]:
+        return reload_settings(self._func)
+
+    def _reloaded(self, others: Settings) -> Trial | None:
+        """The function with as few tiles loaded again as suffice beside other levers, and of those
+        only what it does not fit without."""
+        for one in self._reloads:
+            settings = (*others, one)
+            found = self._fewest(settings) if self._may_fit(settings) else None
+            if found is not None:
+                return found
+        return None
+
+    def _fewest(self, settings: Settings) -> Trial | None:
+        """A combination without those levers, but the last one, that it fits without."""
+        expected = _without_some(settings, self._is_expected_to_fit)
+        if not self._fits(expected):
+            if not self._fits(settings):
+                return None
+            expected = settings
+        return self._trials.made(_without_some(expected, self._fits))
+
+    def _fits(self, settings: Settings) -> bool:
+        return (
+            self._may_fit(settings)
+            and not self._comparison.why_not(settings)
+            and self._trials.fits(settings)
+        )
+
+
+def _without_some(settings: Settings, enough: Callable[[Settings], bool]) -> Settings:
+    """A combination that is enough, without those levers, but the last one, without which it still
+    is; the most expensive ones are left out first."""
+    for each in sorted(settings[:-1], key=lambda other: -other.cost):
+        fewer = tuple(other for other in settings if other is not each)
+        if enough(fewer):
+            settings = fewer
+    return settings
