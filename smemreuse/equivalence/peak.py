@@ -1,8 +1,9 @@
 """How many bytes of shared memory the tiles of a program need at one time, before it is lowered.
 
 A tile is live where it may have been written and may be read before it is written again, however
-little of it that is; what a statement touches is live at that statement. No plan of a compiler's
-takes less than the most bytes that are live at one statement, in each storage scope.
+little of it that is. No plan takes less than the most bytes that are live at one time, in each
+storage scope: before a statement or after it, since what it writes may take the place of what it
+reads, element by element.
 
 Loads of a pipelined loop run ahead: a lower bound leaves that out. An estimate counts a tile for
 each round that may be on its way, for as long as the loop goes on.
@@ -82,10 +83,14 @@ class _Peaks:
             arms = [self._block(arm, written, needed) for arm in (one.then, one.orelse)]
             return arms[0] | arms[1] | _read_by(one)
         reads, writes = _read_by(one), _shared(written_by(one))
-        self._note((needed & written) | reads | writes)
-        return (needed - writes) | reads
+        before = (needed - writes) | reads
+        self._note(before & (written | reads))
+        self._note((needed & written) | writes)
+        return before
 
     def _loop(self, loop: Loop, written: Tiles, needed: Tiles) -> Tiles:
+        if loop.parallel:
+            return self._block(loop.body, written, needed)
         if not (self._ahead and loop.ahead):
             return self._rounds(loop.body, written, needed)
         loaded = _shared(filter(None, map(loaded_by, statements_in(loop.body))))

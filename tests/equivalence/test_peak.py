@@ -95,8 +95,15 @@ def test_a_condition_reads() -> None:
 def test_indices_and_values_read() -> None:
     where = tile("where", 8, 8)
     gathered = store(out, load(where, 0, 0), 0, value=load(a, 0, 0))
-    found = program(fill(where), LOAD_A, loop(k, 8, gathered, parallel=True), copy(out, C))
+    found = program(fill(where), LOAD_A, loop(k, 8, gathered), copy(out, C))
     assert least_bytes(found) == 2 * OUT + TILE
+
+
+def test_what_is_written_element_by_element_may_take_the_place_of_what_is_read() -> None:
+    other = tile("other", 8, 8)
+    doubled = store(out, k, 0, value=load(other, k, 0))
+    found = program(fill(other), loop(k, 8, doubled, parallel=True), copy(out, C))
+    assert least_bytes(found) == OUT
 
 
 def test_scopes_add_up() -> None:
