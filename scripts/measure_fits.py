@@ -11,9 +11,9 @@ Prints how many fit by what, and writes one line of JSON for each function.
 from __future__ import annotations
 
 import os
+import statistics
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -58,6 +58,12 @@ def main() -> None:
     write(options.out, {**head, **sums, "functions": functions})
     for way, count in sums["ways"].items():
         print(f"{count:5,} {way}")
+    if "added_seconds" in sums:
+        print(
+            "CPU seconds added: {median} at the median, at most {worst}".format(
+                **sums["added_seconds"]
+            )
+        )
 
 
 def way_of(function: dict[str, Any], limit: int) -> str:
@@ -72,7 +78,8 @@ def way_of(function: dict[str, Any], limit: int) -> str:
 
 
 def summed(functions: Sequence[dict[str, Any]], limit: int) -> dict[str, Any]:
-    """How many functions fit by what, and in how many of those by levers each kind is."""
+    """How many functions fit by what, in how many of those by levers each kind is, and the CPU
+    seconds that fitting adds to the lowering of a function that needs levers."""
     ways = Counter(way_of(one, limit) for one in functions)
     kinds = Counter(
         kind
@@ -80,19 +87,24 @@ def summed(functions: Sequence[dict[str, Any]], limit: int) -> dict[str, Any]:
         if way_of(one, limit) == BY_LEVERS
         for kind in {step["kind"] for step in one["steps"]}
     )
-    return {"ways": {way: ways[way] for way in WAYS}, "levers": dict(sorted(kinds.items()))}
+    found = {"ways": {way: ways[way] for way in WAYS}, "levers": dict(sorted(kinds.items()))}
+    timed = [one["seconds"] for one in functions if "seconds" in one]
+    if not timed:
+        return found
+    added = [one["fit"] - one["plain"] for one in timed]
+    worst, median = max(added), statistics.median(added)
+    return {**found, "added_seconds": {"median": round(median, 2), "worst": round(worst, 2)}}
 
 
 def fitted(path: Path, *, limit: int, without: frozenset[str]) -> dict[str, Any]:
     """What a collected function takes, and what levers make of it if that is too much."""
-    from scripts.applied.measure import Function
+    import smemreuse.tilelang
+    from scripts.applied.measure import Function, seconds
     from smemreuse.compilers.tilelang.estimate import LoweringPlace, LoweringRequest
-    from smemreuse.compilers.tilelang.levers.fitting import FunctionFitting
     from smemreuse.compilers.tilelang.sizing import sized_kernels
     from smemreuse.pipeline.options import checked_options
     from smemreuse.targets.architectures import architecture
 
-    begin = time.process_time()
     function = Function(path)
     place = LoweringPlace(function.target, architecture(function.arch))
     options = checked_options("dataflow", "best", "bytes")
@@ -108,9 +120,11 @@ def fitted(path: Path, *, limit: int, without: frozenset[str]) -> dict[str, Any]
     }
     if row["merged"] <= limit:
         return row
-    with without_levers(without):
-        fitting = FunctionFitting(function.name, function.func, place, limit, function.configs)
-        found = fitting.result().fitting
+    with smemreuse.tilelang.merge():
+        plain = seconds(function.lower)[1]
+    with without_levers(without), smemreuse.tilelang.merge(objective="fit", limit=limit) as session:
+        taken = seconds(function.lower)[1]
+    (found,) = session.fittings
     row |= {"fits": found.fits, "after": found.after, "tried": found.tried}
     row["steps"] = [
         {"kind": str(one.lever.kind), "sentence": one.lever.sentence, "bytes": one.bytes}
@@ -118,7 +132,7 @@ def fitted(path: Path, *, limit: int, without: frozenset[str]) -> dict[str, Any]
     ]
     if not found.fits:
         row["why"] = found.why
-    return row | {"seconds": round(time.process_time() - begin, 1)}
+    return row | {"seconds": {"plain": round(plain, 2), "fit": round(taken, 2)}}
 
 
 def without_levers(kinds: frozenset[str]) -> ExitStack:

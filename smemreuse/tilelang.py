@@ -8,7 +8,7 @@ Needs TileLang, which the extra `tilelang` brings.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from smemreuse.compilers.tilelang.estimate import FunctionFootprint as Footprint
 from smemreuse.compilers.tilelang.estimate import footprint
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.levers.passes import install_levers
+from smemreuse.compilers.tilelang.passes_once import lowered_once
 from smemreuse.compilers.tilelang.session import FitRequest, TileLangLog, TileLangSession
 from smemreuse.compilers.tilelang.visitor import read_function, read_module
 from smemreuse.errors import PlanError
@@ -126,7 +127,7 @@ def merge(
         install_levers()
     session = Session.of(options, unchecked=unchecked)
     session.mend, session.trim, session.fit = mend, trim, fit
-    with confined(session):
+    with confined(session), lowered_once() if fit else nullcontext():
         yield session
 
 

@@ -32,6 +32,17 @@ def test_a_kind_of_lever_counts_once_for_a_function() -> None:
     assert found["levers"] == {"reload": 2, "stages": 2}
 
 
+def test_what_fitting_adds_is_counted_where_levers_are_needed() -> None:
+    def timed(plain: float, fit: float) -> dict[str, Any]:
+        return {**FUNCTIONS["not at all"], "seconds": {"plain": plain, "fit": fit}}
+
+    found = summed(
+        [FUNCTIONS["by the default merge"], timed(1, 2), timed(1, 4), timed(2, 2.5)], LIMIT
+    )
+    assert found["added_seconds"] == {"median": 1, "worst": 3}
+    assert "added_seconds" not in summed([FUNCTIONS["by the default merge"]], LIMIT)
+
+
 @pytest.mark.tilelang
 def test_levers_are_left_out_inside_only() -> None:
     from smemreuse.compilers.tilelang.levers import search

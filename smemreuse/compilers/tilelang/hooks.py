@@ -27,6 +27,7 @@ from smemreuse.compilers.tilelang.binaries import registers_of
 from smemreuse.compilers.tilelang.elaborated import noting_calls, noting_functions
 from smemreuse.compilers.tilelang.installed import engine, missing, module
 from smemreuse.compilers.tilelang.parsing import remembering
+from smemreuse.compilers.tilelang.passes_once import LONG, run_once
 from smemreuse.compilers.tilelang.visitor import VERSION
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
 from smemreuse.versions import TILELANG, VERSIONS
@@ -54,6 +55,9 @@ def install() -> None:
         _require(AutoTuner, "generate_cache_key", "run")
         _require(JITKernel, "from_database")
         _require(builder, "mutate")
+        for name in LONG:
+            if hasattr(passes, name):
+                setattr(passes, name, run_once(name, getattr(passes, name)))
         passes.MergeSharedMemoryAllocations = _merge_pass(passes.MergeSharedMemoryAllocations)
         passes.ThreadSync = _thread_sync(passes.ThreadSync)
         KernelCache._get_base_key = staticmethod(_data_key(KernelCache._get_base_key))

@@ -42,6 +42,9 @@ _parsed: ContextVar[dict[tuple[int, frozenset[str]], _Parsed] | None] = ContextV
 @contextmanager
 def parsed_once() -> Iterator[None]:
     """Inside, no function is parsed a second time by this thread."""
+    if _parsed.get() is not None:
+        yield
+        return
     token = _parsed.set({})
     try:
         yield

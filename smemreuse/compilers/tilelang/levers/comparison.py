@@ -26,7 +26,7 @@ def pulled(func: Any, settings: Settings) -> Any:
     return func
 
 
-class Comparison:
+class FormComparison:
     """A function, and what is known of it with levers pulled while tile operations are whole."""
 
     def __init__(self, name: str, func: Any) -> None:

@@ -19,9 +19,9 @@ from typing import Any
 from smemreuse.advisor.model import estimate
 from smemreuse.compilers.tilelang.advice import tensor_bytes
 from smemreuse.compilers.tilelang.estimate import LoweringPlace, LoweringRequest
-from smemreuse.compilers.tilelang.levers.comparison import Comparison, Settings, pulled
+from smemreuse.compilers.tilelang.levers.comparison import FormComparison, Settings, pulled
 from smemreuse.compilers.tilelang.levers.search import LeverSearch
-from smemreuse.compilers.tilelang.levers.trials import Trial, Trials
+from smemreuse.compilers.tilelang.levers.trials import LeverTrial, LeverTrials
 from smemreuse.compilers.tilelang.parsing import parsed_once
 from smemreuse.compilers.tilelang.sizing import sized_kernels
 from smemreuse.errors import PlanError
@@ -76,7 +76,7 @@ class FunctionFitting:
     def _changed(self) -> Fitted:
         """The function with levers, if these make it fit."""
         found = Fitting(self.name, self.limit, self._first.bytes)
-        trials = Trials(self._tried, self.limit, self._first)
+        trials = LeverTrials(self._tried, self.limit, self._first)
         search = LeverSearch(self._comparison, trials)
         best = search.cheapest()
         found = replace(found, tried=trials.count, refused=search.refused)
@@ -89,21 +89,21 @@ class FunctionFitting:
         return Fitted(best.func, "bytes", replace(found, steps=steps, slowdown=slowdown))
 
     @cached_property
-    def _comparison(self) -> Comparison:
-        return Comparison(self.name, self.func)
+    def _comparison(self) -> FormComparison:
+        return FormComparison(self.name, self.func)
 
     @cached_property
-    def _first(self) -> Trial:
+    def _first(self) -> LeverTrial:
         return self._tried(())
 
-    def _tried(self, settings: Settings, objective: ObjectiveName = "bytes") -> Trial:
+    def _tried(self, settings: Settings, objective: ObjectiveName = "bytes") -> LeverTrial:
         func = pulled(self.func, settings)
         options = checked_options("dataflow", "best", objective)
         place = replace(self.place, arch=replace(self.place.arch, per_block=self.limit))
         request = LoweringRequest(func, place, options, pass_configs=self.pass_configs)
-        return Trial(settings, func, sized_kernels(func, request))
+        return LeverTrial(settings, func, sized_kernels(func, request))
 
-    def _steps(self, best: Trial, trials: Trials) -> Iterator[FittingStep]:
+    def _steps(self, best: LeverTrial, trials: LeverTrials) -> Iterator[FittingStep]:
         """Each lever, and the bytes with it and those before it."""
         for count, one in enumerate(best.settings, 1):
             settings = best.settings[:count]
@@ -113,7 +113,7 @@ class FunctionFitting:
 
     # What they are worth ------------------------------------------------------------------------
 
-    def _time(self, trial: Trial) -> float | None:
+    def _time(self, trial: LeverTrial) -> float | None:
         """Seconds of all kernels by the advisor's model; None where it gives none, as for what
         does not launch."""
         if trial.bytes > self.place.arch.per_block:
@@ -127,7 +127,7 @@ class FunctionFitting:
         except PlanError:
             return None
 
-    def _why(self, trials: Trials, refused: Sequence[RefusedLever]) -> str:
+    def _why(self, trials: LeverTrials, refused: Sequence[RefusedLever]) -> str:
         if trials.hazardous:
             return "lint finds more hazards in all that fits than in the function itself"
         largest = max(trials.first.kernels, key=lambda one: one.bytes)

@@ -16,6 +16,7 @@ from smemreuse.compilers.outcomes import error_line
 from smemreuse.compilers.tilelang.estimate import LoweringPlace
 from smemreuse.compilers.tilelang.installed import missing
 from smemreuse.compilers.tilelang.levers.fitting import Fitted, FunctionFitting
+from smemreuse.compilers.tilelang.passes_once import remember_passes
 from smemreuse.compilers.tilelang.session import FitRequest, TileLangSession
 from smemreuse.compilers.tilelang.visitor import VERSION
 from smemreuse.errors import PlanError
@@ -79,6 +80,7 @@ def _fitted(name: str, func: Any, wanted: FitRequest, session: TileLangSession) 
     place = _place_of(func)
     if place is None:
         return func
+    remember_passes()
     limit = wanted.limit or place.arch.per_block
     config = dict(tvm.transform.PassContext.current().config)
     try:

@@ -15,10 +15,10 @@ import itertools
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from smemreuse.compilers.tilelang.levers.comparison import Comparison, Settings
+from smemreuse.compilers.tilelang.levers.comparison import FormComparison, Settings
 from smemreuse.compilers.tilelang.levers.reload_settings import reload_settings
 from smemreuse.compilers.tilelang.levers.rewrites import LeverSetting, direct_stores, fewer_stages
-from smemreuse.compilers.tilelang.levers.trials import Trial, Trials
+from smemreuse.compilers.tilelang.levers.trials import LeverTrial, LeverTrials
 from smemreuse.results.fitting import RefusedLever
 
 MOST_TRIED = 16
@@ -36,11 +36,11 @@ MOST_LISTED = 1 << 12
 class LeverSearch:
     """A function, its levers, and which of them are pulled."""
 
-    def __init__(self, comparison: Comparison, trials: Trials) -> None:
+    def __init__(self, comparison: FormComparison, trials: LeverTrials) -> None:
         self._func = comparison.func
         self._comparison, self._trials = comparison, trials
 
-    def cheapest(self) -> Trial | None:
+    def cheapest(self) -> LeverTrial | None:
         """The cheapest combination that fits, and in which lint finds no more than in the function
         itself; None where there is none."""
         strongest = self._strongest()
@@ -119,7 +119,7 @@ class LeverSearch:
     def _reloads(self) -> list[LeverSetting]:
         return reload_settings(self._func)
 
-    def _reloaded(self, others: Settings) -> Trial | None:
+    def _reloaded(self, others: Settings) -> LeverTrial | None:
         """The function with as few tiles loaded again as suffice beside other levers, and of those
         only what it does not fit without."""
         for one in self._reloads:
@@ -129,7 +129,7 @@ class LeverSearch:
                 return found
         return None
 
-    def _fewest(self, settings: Settings) -> Trial | None:
+    def _fewest(self, settings: Settings) -> LeverTrial | None:
         """A combination without those levers, but the last one, that it fits without."""
         expected = _without_some(settings, self._is_expected_to_fit)
         if not self._fits(expected):

@@ -14,7 +14,7 @@ from smemreuse.linter import lint
 
 
 @dataclass(frozen=True)
-class Trial:
+class LeverTrial:
     """A combination of levers, and what the kernels are with it."""
 
     settings: Settings
@@ -34,12 +34,14 @@ class Trial:
         return found
 
 
-class Trials:
+class LeverTrials:
     """What came of the combinations that were lowered, each once."""
 
-    def __init__(self, lower: Callable[[Settings], Trial], limit: int, first: Trial) -> None:
+    def __init__(
+        self, lower: Callable[[Settings], LeverTrial], limit: int, first: LeverTrial
+    ) -> None:
         self._lower, self.limit, self.first = lower, limit, first
-        self._known: dict[Settings, Trial | None] = {}
+        self._known: dict[Settings, LeverTrial | None] = {}
         self.hazardous = 0
 
     @property
@@ -51,7 +53,7 @@ class Trials:
         """Combinations that TileLang cannot lower."""
         return sum(one is None for one in self._known.values())
 
-    def made(self, settings: Settings) -> Trial | None:
+    def made(self, settings: Settings) -> LeverTrial | None:
         """What came of it; None where TileLang cannot lower it."""
         if settings not in self._known:
             try:

@@ -10,6 +10,7 @@ import tilelang.language as T
 from tilelang import tvm
 
 import smemreuse.tilelang
+from smemreuse.compilers.tilelang.levers import passes
 from smemreuse.equivalence import Loop, Proof, Reference, TileProgram
 from smemreuse.equivalence.program import statements_in
 from smemreuse.errors import PlanError
@@ -140,3 +141,21 @@ def test_what_is_pulled_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     (found,) = fitted(gemm(3), limit=101_376).fittings
     assert [str(one.lever.kind) for one in found.steps] == ["later-loads"]
     assert {one.why for one in found.refused} == {"for a test"}
+
+
+@pytest.mark.parametrize("func", [gemm(3), attention()])
+def test_the_passes_of_the_trial_are_not_run_again(
+    func: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is lowered for good is what was tried, and comes out the same as without a memory."""
+    remembered = lowered(func)
+    monkeypatch.setattr(passes, "remember_passes", lambda: None)
+    assert remembered.script() == lowered(func).script()
+
+
+def lowered(func: Any) -> Any:
+    target = tvm.target.Target({"kind": "cuda", "arch": "sm_90a"})
+    with smemreuse.tilelang.merge(objective="fit", limit=81_920) as session, target:
+        found = tilelang.lower(func, target=target)
+    assert session.fittings[0].steps
+    return found.device_mod

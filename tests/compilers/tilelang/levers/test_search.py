@@ -8,7 +8,7 @@ import pytest
 from tilelang import tvm
 
 from smemreuse.compilers.tilelang.estimate import LoweringPlace, LoweringRequest
-from smemreuse.compilers.tilelang.levers.comparison import Comparison, Settings, pulled
+from smemreuse.compilers.tilelang.levers.comparison import FormComparison, Settings, pulled
 from smemreuse.compilers.tilelang.levers.reload_settings import reload_settings
 from smemreuse.compilers.tilelang.levers.rewrites import direct_stores, fewer_stages
 from smemreuse.pipeline.options import checked_options
@@ -31,7 +31,7 @@ def settings_of(func: Any) -> list[Settings]:
 )
 def test_no_lowering_takes_less_than_the_bound(func: Any, arch: str) -> None:
     place = LoweringPlace(tvm.target.Target({"kind": "cuda", "arch": arch}), architecture(arch))
-    comparison, options = Comparison("main", func), checked_options("dataflow", "best", "bytes")
+    comparison, options = FormComparison("main", func), checked_options("dataflow", "best", "bytes")
     for settings in settings_of(func):
         found = LoweringRequest(pulled(func, settings), place, options).footprint()
         least = comparison.least(settings)
