@@ -20,7 +20,7 @@ from typing import Any
 from scripts.results import about, dumped, options_of, write
 from tests.random_kernels.choices import run_seed, source_of
 from tests.random_levers.edits import EDITS
-from tests.random_levers.examine import examine
+from tests.random_levers.examine import Examination, examine
 
 BATCH = 25
 MAX_SHRUNK = 2
@@ -90,9 +90,10 @@ def _batch(seeds: range) -> tuple[Counter[str], list[Failed], int]:
     stats: Counter[str] = Counter()
     failed = []
     for seed in seeds:
+        examination = Examination(source_of(seed), seed)
         for kind in EDITS:
             try:
-                examine(kind, source_of(seed), seed, stats)
+                examination.examine(kind, stats)
             except Exception as error:
                 way = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
                 failed.append((kind, seed, way))

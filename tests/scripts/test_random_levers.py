@@ -30,11 +30,15 @@ def test_levers_that_would_change_a_result_are_told() -> None:
 
 
 def test_what_goes_wrong_is_named_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(kind: str, _pick: object, seed: int, _stats: Counter[str]) -> None:
-        if (kind, seed) == (LEVERS, 5):
-            raise AssertionError("accepted, and changes C\nwith more lines")
+    class Wrong:
+        def __init__(self, _pick: object, seed: int) -> None:
+            self.seed = seed
 
-    monkeypatch.setattr(random_levers, "examine", wrong)
+        def examine(self, kind: str, _stats: Counter[str]) -> None:
+            if (kind, self.seed) == (LEVERS, 5):
+                raise AssertionError("accepted, and changes C\nwith more lines")
+
+    monkeypatch.setattr(random_levers, "Examination", Wrong)
     _, failed, _ = random_levers._batch(range(4, 6))
     assert failed == [(LEVERS, 5, "AssertionError: accepted, and changes C")]
     assert random_levers.summed(Counter(), failed, 4, 2)["failing_seeds"] == [
@@ -44,9 +48,22 @@ def test_what_goes_wrong_is_named_with_its_seed(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_wrong_proof_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proof that always holds is one that runs on numbers refute."""
-    from smemreuse.equivalence import Proof
-    from tests.random_levers import examine
+    from smemreuse.equivalence import Proof, Reference
 
-    monkeypatch.setattr(examine, "equivalence", lambda _original, _changed: Proof())
+    monkeypatch.setattr(Reference, "equivalence", lambda _reference, _changed: Proof())
     _, failed, _ = random_levers._batch(range(4))
     assert any("is accepted, and changes" in way for _, _, way in failed)
+
+
+def test_one_rewrite_by_itself_is_what_it_is_among_all() -> None:
+    """What is made smaller is the failure that was found."""
+    from tests.random_kernels.choices import source_of
+    from tests.random_levers.examine import Examination, examine
+
+    together, alone = Counter[str](), Counter[str]()
+    for seed in range(2):
+        examination = Examination(source_of(seed), seed)
+        for kind in EDITS:
+            examination.examine(kind, together)
+            examine(kind, source_of(seed), seed, alone)
+    assert together == alone
