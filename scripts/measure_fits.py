@@ -126,6 +126,9 @@ def fitted(path: Path, *, limit: int, without: frozenset[str]) -> dict[str, Any]
         taken = seconds(function.lower)[1]
     (found,) = session.fittings
     row |= {"fits": found.fits, "after": found.after, "tried": found.tried}
+    lowered = max((one.footprint().bytes_after or 0 for one in session.kernels), default=0)
+    if lowered != found.after:
+        raise ValueError(f"{function.name} takes {lowered:,} bytes, not {found.after:,} as tried")
     row["steps"] = [
         {"kind": str(one.lever.kind), "sentence": one.lever.sentence, "bytes": one.bytes}
         for one in found.steps

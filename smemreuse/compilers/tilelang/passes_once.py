@@ -20,8 +20,9 @@ from tilelang import tvm
 
 from smemreuse.compilers.tilelang.parsing import parsed_once
 
-LONG = ("LayoutInference", "LowerTileOp", "ThreadSync")
-"""The passes that take long; `ThreadSync` twice, for each storage scope."""
+LONG = ("LayoutInference", "LowerTileOp")
+"""The passes that take long. None behind the merge: what that planned is found again in what its
+barriers are put into by the variables of its buffers, which another module has of its own."""
 
 Pass = Callable[[Any], Any]
 

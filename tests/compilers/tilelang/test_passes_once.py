@@ -8,7 +8,12 @@ import pytest
 import tilelang.language as T
 from tilelang import tvm
 
-from smemreuse.compilers.tilelang.passes_once import lowered_once, remember_passes, run_once
+from smemreuse.compilers.tilelang.passes_once import (
+    LONG,
+    lowered_once,
+    remember_passes,
+    run_once,
+)
 
 pytestmark = pytest.mark.tilelang
 
@@ -82,3 +87,8 @@ def test_nothing_is_remembered_unless_that_is_asked() -> None:
         remember_passes()
     factory()(module(1.0))
     assert counted.runs == 4
+
+
+def test_no_pass_behind_the_merge_is_remembered() -> None:
+    """The merge finds its buffers again by their variables in what `ThreadSync` makes."""
+    assert set(LONG).isdisjoint({"MergeSharedMemoryAllocations", "ThreadSync", "InjectFenceProxy"})

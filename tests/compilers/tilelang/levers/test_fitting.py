@@ -158,4 +158,6 @@ def lowered(func: Any) -> Any:
     with smemreuse.tilelang.merge(objective="fit", limit=81_920) as session, target:
         found = tilelang.lower(func, target=target)
     assert session.fittings[0].steps
+    assert session.kernels
+    assert not session.left
     return found.device_mod
