@@ -15,6 +15,7 @@ from scripts import findings_page
 from scripts.ablations.pages import ablation_table
 from scripts.applied.mistakes import audit_table, refuted_table
 from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times
+from scripts.fitting_page import dumps_table
 from scripts.production.page import (
     production_counts,
     production_hazards,
@@ -24,6 +25,7 @@ from scripts.production.page import (
 )
 from scripts.regenerate_fixtures import renew
 from scripts.results import ROOT, machine, markdown, options_of, read
+from scripts.score_levers import errors_table, pairs_in
 from scripts.spaces.pages import advice_table, tuning_table
 from scripts.version_page import (
     version_counts,
@@ -342,6 +344,9 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "tuning", tuning_table(read("tuning-h200"))
     yield "batch", batch_table(read("batch"))
     yield "ablation", ablation_table(read("ablation"))
+    yield "fits-dumps", dumps_table(read("fits-dumps"))
+    fitted = [read(f"fitting-{card}") for card in ("h100", "h200")]
+    yield "lever-errors", errors_table([pair for one in fitted for pair in pairs_in(one)])
     versions = version_runs()
     yield "versions", version_counts(versions)
     yield "versions-differences", version_differences(versions)

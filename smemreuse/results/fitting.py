@@ -19,6 +19,10 @@ class LeverKind(str, Enum):
         return self.value
 
 
+GAINS_NOT_TOLD = frozenset({LeverKind.LATER_LOADS, LeverKind.RELOAD, LeverKind.SLICES})
+"""Levers of which the model has said gains that were losses when measured (docs/results.md)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lever:
     """One change: `sentence` says what is done, and what it costs in words."""
@@ -79,5 +83,12 @@ class Fitting:
         if not self.steps:
             return f"{begin}, fits in {self.limit:,}" if self.fits else f"{begin}: {self.why}"
         done = "; ".join(f"{one.lever.sentence} ({one.bytes:,})" for one in self.steps)
-        cost = "" if self.slowdown is None else f"; {self.slowdown:.2f} of the time, estimated"
-        return f"{begin}, {self.limit:,} wanted: {done}{cost}"
+        return f"{begin}, {self.limit:,} wanted: {done}{self._cost}"
+
+    @property
+    def _cost(self) -> str:
+        """What it should cost, where the model is to be believed."""
+        kinds = {one.lever.kind for one in self.steps}
+        if self.slowdown is None or (self.slowdown < 1 and kinds & GAINS_NOT_TOLD):
+            return ""
+        return f"; {self.slowdown:.2f} of the time, estimated"
