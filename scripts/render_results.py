@@ -15,7 +15,7 @@ from scripts import findings_page
 from scripts.ablations.pages import ablation_table
 from scripts.applied.mistakes import audit_table, refuted_table
 from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times
-from scripts.fitting_page import dumps_table
+from scripts.fitting_page import dumps_table, fits_table
 from scripts.production.page import (
     production_counts,
     production_hazards,
@@ -344,6 +344,7 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "tuning", tuning_table(read("tuning-h200"))
     yield "batch", batch_table(read("batch"))
     yield "ablation", ablation_table(read("ablation"))
+    yield "fits", fits_table(read("fits-examples"))
     yield "fits-dumps", dumps_table(read("fits-dumps"))
     fitted = [read(f"fitting-{card}") for card in ("h100", "h200")]
     yield "lever-errors", errors_table([pair for one in fitted for pair in pairs_in(one)])
