@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import click
@@ -28,6 +29,7 @@ from smemreuse.commands.output import (
 from smemreuse.commands.verb import Verb
 from smemreuse.compilers.text.reader import Dump, parse_dump, read_dump
 from smemreuse.errors import InputError
+from smemreuse.ir.kernel import Kernel
 from smemreuse.linter import lint as lint_kernel
 from smemreuse.report.data import Data
 from smemreuse.report.hazard_counts import (
@@ -36,16 +38,15 @@ from smemreuse.report.hazard_counts import (
     known_line,
     linted_line,
 )
+from smemreuse.report.hazard_exits import failures, passing_lines, reasons_beside
 from smemreuse.report.hazard_groups import grouped_lines
 from smemreuse.report.hazards import (
     RULES,
     Linted,
-    failures,
+    build_lines,
     hazard_findings,
     lint_entry,
     lint_lines,
-    passing_line,
-    reasons_beside,
     shown_lines,
 )
 from smemreuse.report.mending import mending_data, mending_lines
@@ -55,6 +56,7 @@ from smemreuse.results.accepted import Acceptances, numbering_words
 from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.known_hazards import KnownKernel, known_to
 from smemreuse.results.matching import KernelName
+from smemreuse.versions import TILELANG, version_of
 
 FINDINGS = (
     "[...] names a finding: for --show, for `reproduce --finding`, to accept it in smemreuse.toml"
@@ -210,15 +212,19 @@ def _mended(file: str, barriers: BarrierStage, output: str) -> tuple[Dump, list[
         say_folded(mending_lines(mending))
         later = mending.before.barriers_follow
         stage = BarrierStage.LATER if later else BarrierStage.PRESENT
-        reports.append(Linted(output, lint_kernel(kernel, stage), mending=mending))
+        reports.append(replace(_linted(output, kernel, stage), mending=mending))
     return found.dump, reports
 
 
 def linted_kernels(source: Source, barriers: BarrierStage) -> tuple[list[Linted], list[str]]:
     """What lint finds in each kernel of a dump, without the kernels; no remarks."""
     dump = parse_dump(source.text, source.file)
-    reports = (lint_kernel(kernel, barriers) for kernel in dump.kernels)
-    return [Linted(source.file, report.without_statements()) for report in reports], []
+    return [_linted(source.file, kernel, barriers) for kernel in dump.kernels], []
+
+
+def _linted(file: str, kernel: Kernel, barriers: BarrierStage) -> Linted:
+    report = lint_kernel(kernel, barriers).without_statements()
+    return Linted(file, report, is_tilelang=version_of(kernel).key == TILELANG)
 
 
 def _entry(linted: Linted, gate: Gate) -> Data:
@@ -252,7 +258,7 @@ def _tables(
             yield Text(numbering, style="dim")
     if batch.only_findings:
         yield from assuming_lines(found)
-    if (passing := passing_line(found, gate)) is not None:
-        yield passing
+    yield from build_lines(found)
+    yield from passing_lines(found, gate)
     if batch.single:
         yield from known

@@ -140,9 +140,9 @@ _ARGUMENT = 20
 """Characters of a statement, and of an index or an argument in it, where a line is quoted too."""
 
 
-def brief(stmt: Stmt, width: int = BRIEF) -> str:
+def brief(stmt: Stmt, width: int = BRIEF, about: Expr | None = None) -> str:
     """The statement as short text for readers who have the dump: long indices and values are
-    elided.
+    elided, but for the operand that it is `about`, which stays whole.
 
     For example `As[...] = B_1[...]`, `tma_load(A_desc, ..., As[...], ...)`. Headers are as in
     `label`.
@@ -152,10 +152,10 @@ def brief(stmt: Stmt, width: int = BRIEF) -> str:
         target = f"{stmt.buffer.name}[{_short(indices)}]"
         text = f"{target} = {_elided(stmt.value, BRIEF - len(target))}"
     elif isinstance(stmt, Evaluate):
-        text = _elided(stmt.value, width)
+        text = _elided(stmt.value, width, about)
     else:
         text = _text(stmt)
-    return _shortened(text, width, stmt)
+    return _shortened(text, width if about is None else MAX_LABEL, stmt)
 
 
 def last_line(stmt: Stmt) -> int:
@@ -171,7 +171,7 @@ def end_of_scope(stmt: Stmt) -> str:
     return f"the end of `{brief(stmt)}`{f' (lines {stmt.line}-{last})' if last else ''}"
 
 
-def _elided(expr: Expr, room: int) -> str:
+def _elided(expr: Expr, room: int, about: Expr | None = None) -> str:
     """An expression as text of about `room` characters.
 
     The arguments of a call are elided one by one; shared buffers that they point to stay named.
@@ -183,7 +183,8 @@ def _elided(expr: Expr, room: int) -> str:
         return f"{expr.buffer.name}[...]"
     if not isinstance(expr, Call) or expr.op in INFIX:
         return _ELLIPSIS
-    arguments = [key for key, _ in groupby(map(_argument, expr.args))]
+    told = (format_expr(one) if one is about else _argument(one) for one in expr.args)
+    arguments = [key for key, _ in groupby(told)]
     return f"{expr.op}({', '.join(arguments)})"
 
 

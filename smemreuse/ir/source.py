@@ -43,6 +43,11 @@ def source_of(stmt: Located) -> SourceLine | None:
     return getattr(stmt, "_source", None)
 
 
+def at_line(line: int | None) -> str:
+    """The line of a dump behind the text of a statement, where it is known."""
+    return place_words(line, None)
+
+
 def place_words(line: int | None, source: SourceLine | None) -> str:
     """Where a statement stands, behind its text: the line of its dump, that of the Python that it
     comes from, as far as they are known."""

@@ -21,6 +21,7 @@ from smemreuse.linter.followers import goes_on_with, signals
 from smemreuse.linter.overtaken import OvertakenWaits
 from smemreuse.results.hazards import Act, Hazard, HazardKind, HazardOrigin, Site
 from smemreuse.semantics.effects import Effect, Group, Signal
+from smemreuse.semantics.table import mbarrier_of
 from smemreuse.versions.thread_sync.branch_barriers import SharedNumber
 
 _MENDS = {
@@ -209,7 +210,7 @@ class WaitingHazards(OvertakenWaits):
             return
         name = f"{slot[0].name}[{slot[1]}]"
         one = Site.of(begun, by.loops)
-        two = Site.of(stmt, agent.loops)
+        two = Site.of(stmt, agent.loops, mbarrier_of(stmt))
         agents = words.threads(by.threads.ids), words.threads(ids)
         verb = "initializes" if by.threads.count == 1 else "initialize"
         hazard = Hazard(
@@ -259,7 +260,8 @@ class WaitingHazards(OvertakenWaits):
         for waiting in waits:
             agent, stmt = waiting.agent, waiting.stmt
             barrier, (storage, index) = waiting.barrier, waiting.slot
-            name, site = f"{storage.name}[{index}]", Site.of(stmt, agent.loops)
+            name = f"{storage.name}[{index}]"
+            site = Site.of(stmt, agent.loops, mbarrier_of(stmt))
             who = words.threads(agent.threads.ids)
             lacking = (barrier.expected or 0) - barrier.arrived
             due = f" and {barrier.bytes_due:,} bytes" if barrier.bytes_due > 0 else ""

@@ -31,7 +31,7 @@ RACED = (
     "address, no branch, nothing in global memory"
 )
 
-INSIDE = "each index that only data or the block decide stays inside its buffer"
+INSIDE = "every index that depends on input data or on the block stays inside its buffer"
 NO_NEGATIVE_LENGTH = "what data give as a length, of a sequence say, is not negative"
 ELSEWHERE = "an mbarrier that the kernel itself does not initialize is initialized elsewhere"
 LANES_TOGETHER = (

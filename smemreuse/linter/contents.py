@@ -13,6 +13,7 @@ from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Store
 from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.collected import INSIDE, SAME_VALUE, WHOLE_OPERANDS, Collected
+from smemreuse.linter.fixed_elements import touches_one_element
 from smemreuse.linter.pairs import touching
 from smemreuse.linter.value_numbers import (
     SAME,
@@ -22,7 +23,7 @@ from smemreuse.linter.value_numbers import (
     stores,
     writes_to_same_byte,
 )
-from smemreuse.results.hazards import Act, Hazard, HazardKind
+from smemreuse.results.hazards import Act, Contention, Hazard, HazardKind
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import evaluated_effect
@@ -105,6 +106,8 @@ class ContentHazards(Collected):
         name, site = self._layout.names[traced.buffer], self._site(traced.event)
         certain = meeting.differ and traced.certain and isinstance(stmt, Store)
         who = tuple(words.agent(stmt, one, traced.ids) for one in meeting.threads)
+        is_one = touches_one_element(stmt, traced.buffer)
+        by_data = not certain and not is_one and meeting.byte is None
         values_ = "different values" if certain else "what may be different values"
         where = (
             f"byte {meeting.byte} of {name}" if meeting.byte is not None else f"a byte of {name}"
@@ -118,12 +121,13 @@ class ContentHazards(Collected):
             site,
             (name,),
             witness,
-            mends.one_writer(name, site),
+            mends.one_writer(name, site, by_data=by_data),
             other=site,
             bytes=None if meeting.byte is None else (meeting.byte, meeting.byte),
             agents=who,
             acts=tuple(words.act(f"writes {where}", one, traced.ids) for one in meeting.threads),
             mechanism=mechanisms.AT_ONCE,
+            contention=Contention.ONE_ELEMENT if is_one else Contention.ELEMENTS,
         )
         self._add(hazard, stmt, traced.buffer)
 

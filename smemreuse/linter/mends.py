@@ -128,9 +128,10 @@ def initialise(name: str, span: tuple[int, int], site: Site) -> Mend:
     return Mend(Remedy.WRITE, f"write {which} before {_at(site)} reads them.", before=site)
 
 
-def one_writer(name: str, site: Site) -> Mend:
-    """Threads that write different values to one byte."""
-    sentence = f"let one thread alone write each element of {name} at {_at(site)}."
+def one_writer(name: str, site: Site, *, by_data: bool = False) -> Mend:
+    """Threads that write different values to one byte; `by_data`: data decide which elements."""
+    how = ", for example by an atomic that hands out the places" * by_data
+    sentence = f"let one thread alone write each element of {name} at {_at(site)}{how}."
     return Mend(Remedy.CODE, sentence, before=site)
 
 

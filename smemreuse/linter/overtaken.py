@@ -26,7 +26,7 @@ from smemreuse.linter import mends, words
 from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext, WaitsBehind
 from smemreuse.results.hazards import Act, Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Effect
-from smemreuse.semantics.table import calls_of, effect_of, mbarrier_operand
+from smemreuse.semantics.table import mbarrier_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,8 @@ class OvertakenWaits(Collected):
         It is one hazard for all waits of these warps: they lack the same order in each.
         """
         storage, index = looked.waited.slot
-        site = Site.of(looked.waited.stmt, looked.loops)
+        awaited = mbarrier_of(looked.waited.stmt)
+        site = Site.of(looked.waited.stmt, looked.loops, awaited)
         behind = looked.ids[np.isin(looked.ids // 32, late)]
         who = words.threads(behind)
         acting = np.setdiff1d(looked.warps, late)
@@ -172,22 +173,27 @@ class OvertakenWaits(Collected):
         together = self._known.behind.setdefault(late.tobytes(), WaitsBehind())
         is_new = looked.waited.stmt not in together.sites
         together.sites.setdefault(looked.waited.stmt, site)
-        waits = f"for parity {looked.waited.parity} of {name}, which passes until phase 0 ends"
+        waits = (
+            f"for parity {looked.waited.parity} of {name}, which returns at once until phase 0 ends"
+        )
         if looked.needed:
             waits = f"for the end of phase {looked.needed - 1} of {name}"
         phase = (looked.waited.slot, looked.waited.barrier.initialized, looked.needed)
         end = self._completed.get(phase)  # none of a round that a fast forward leaves out
         others, place = ("other threads", "") if end is None else (end.who, f" at {end.place}")
         completes = f"phase {looked.needed} of {name}{place}"
+        later = "if it comes" if who.startswith("thread ") else "one of these that comes"
         hazard = Hazard(
             HazardKind.MISSED_PHASE,
             certain,
             site,
             (storage.name,),
             f"{words.does(who, 'wait')} at {site} {waits}; "
-            f"{words.does(others, 'complete')} {completes} without waiting for them; if they come "
-            f"later than that, they wait for phase {looked.needed + 1}, perhaps for ever",
-            mends.look_in_time(name, _waited_for(looked.waited.stmt) or name, site, acting),
+            f"{words.does(others, 'complete')} {completes} without waiting for {who}: {later} "
+            f"later waits for phase {looked.needed + 1}, perhaps for ever",
+            mends.look_in_time(
+                name, name if awaited is None else format_expr(awaited), site, acting
+            ),
             agents=(who, others),
             acts=(
                 Act(f"wait {waits}", words.runs(behind)),
@@ -208,9 +214,3 @@ class OvertakenWaits(Collected):
         if others and together.mend is not None:
             mend = mends.likewise(together.mend, others)
             self._known.hazards[key] = replace(hazard, mend=mend)
-
-
-def _waited_for(stmt: Stmt) -> str:
-    """The mbarrier of a wait as its statement has it; empty where that shows none."""
-    operands = (mbarrier_operand(call, effect_of(call)) for call in calls_of(stmt))
-    return next((format_expr(one) for one in operands if one is not None), "")

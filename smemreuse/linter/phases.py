@@ -15,7 +15,7 @@ from smemreuse.linter.collected import ELSEWHERE
 from smemreuse.linter.publications import PublicationHazards
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Effect, Signal
-from smemreuse.semantics.table import calls_of, effect_of, mbarrier_operand
+from smemreuse.semantics.table import calls_of, effect_of, mbarrier_of, mbarrier_operand
 
 
 class PhaseHazards(PublicationHazards):
@@ -29,7 +29,7 @@ class PhaseHazards(PublicationHazards):
         if slot[0] not in self._initialized:
             self._known.assume(ELSEWHERE)
             return
-        name, site = f"{slot[0].name}[{slot[1]}]", Site.of(stmt, agent.loops)
+        name, site = f"{slot[0].name}[{slot[1]}]", Site.of(stmt, agent.loops, mbarrier_of(stmt))
         who = words.threads(agent.threads.ids)
         hazard = Hazard(
             HazardKind.UNINITIALISED_READ,
@@ -51,7 +51,8 @@ class PhaseHazards(PublicationHazards):
             return
         storage, index = waited.slot
         agent = waited.agent
-        site, who = Site.of(waited.stmt, agent.loops), words.threads(agent.threads.ids)
+        site = Site.of(waited.stmt, agent.loops, mbarrier_of(waited.stmt))
+        who = words.threads(agent.threads.ids)
         hazard = Hazard(
             HazardKind.BARRIER_DEADLOCK,
             not agent.partly,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from smemreuse.report.hazards import STYLES, Linted, stage_words
+from smemreuse.report.hazards import STYLES, UNFOLLOWED, Linted, stage_words
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import tally
 from smemreuse.results.hazards import LintStatus
@@ -15,7 +15,7 @@ from smemreuse.results.hazards import LintStatus
 _COUNTED = {
     LintStatus.HAZARDS: "with certain hazards",
     LintStatus.POSSIBLE: "with possible hazards",
-    LintStatus.UNKNOWN: "not followed to the end",
+    LintStatus.UNKNOWN: UNFOLLOWED,
 }
 
 

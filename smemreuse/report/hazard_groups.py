@@ -72,7 +72,8 @@ class _Cause:
     """Hazards of one shape: how many, of which buffers, in which kernels, and the first of them.
 
     `loops` have to be long enough, where that decides, or `inputs` be so; `seen` is what hardware
-    did with the certain ones, and `grave` the largest share of kernels that broke there.
+    did with the certain ones, and `grave` the largest share of kernels that broke there; `doubts`
+    say when possible ones are none.
     """
 
     shape: str
@@ -81,6 +82,7 @@ class _Cause:
     loops: Counter[str] = field(default_factory=Counter)
     inputs: Counter[str] = field(default_factory=Counter)
     seen: dict[str, None] = field(default_factory=dict)
+    doubts: dict[str, None] = field(default_factory=dict)
     grave: float = 0.0
     first: tuple[str, Hazard, str] = field(init=False)
 
@@ -94,6 +96,8 @@ class _Cause:
         if hazard.certain:
             self.seen[seen_words(hazard)] = None
             self.grave = max(self.grave, severity(hazard))
+        else:
+            self.doubts[doubt_words(hazard.kind, hazard.contention)] = None
 
     @property
     def count(self) -> int:
@@ -137,8 +141,8 @@ def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
     if not heading.fails:
         buffers = sum((one.buffers for one in causes), Counter[str]())
         yield line.append(f"{_of(buffers)}: {_listed([*kernels], MOST_NAMES)}", "default")
-        if not heading.certain:
-            yield Text(f"  {doubt_words(heading.kind)}", style="dim")
+        for doubt in dict.fromkeys(words for one in causes for words in one.doubts):
+            yield Text(f"  {doubt}", style="dim")
         return
     yield line.append(f". {heading.kind.sentence}.", "default")
     for seen in dict.fromkeys(words for one in causes for words in one.seen):

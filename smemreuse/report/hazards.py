@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,20 +11,19 @@ from smemreuse.errors import printable
 from smemreuse.report.data import Data, site_data
 from smemreuse.report.preconditions import assumed_where
 from smemreuse.report.timeline import timeline_of, timeline_text
-from smemreuse.report.titles import counted, holding
+from smemreuse.report.titles import counted
 from smemreuse.results.accepted import Acceptances, Identity
 from smemreuse.results.evidence import by_severity, seen_of, seen_words
 from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
-from smemreuse.results.gate import FailOn, Gate
+from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import (
     Hazard,
     HazardKind,
-    HazardOrigin,
     LintReport,
     LintStatus,
     Site,
     brief_sentence,
-    doubt_words,
+    doubt_of,
     place_of,
     sure_words,
 )
@@ -38,8 +36,8 @@ from smemreuse.results.words import without_lines
 MAX_LISTED = 5
 """Hazards of a kernel that are listed where it is one of many; JSON has all."""
 
-MOST_OTHERS = 3
-"""The most findings that the line about the exit code names one by one."""
+UNFOLLOWED = "not followed to the end"
+"""`LintStatus.UNKNOWN`, for people."""
 
 STYLES = {LintStatus.CLEAN: "green", LintStatus.HAZARDS: "bold red"}
 
@@ -50,7 +48,7 @@ class Linted:
 
     `silenced` are the places of its hazards that the baseline knows and that are not accepted,
     `expected` what could not be followed there either, `mending` what came of mending it, if that
-    was asked.
+    was asked. `is_tilelang`: TileLang wrote the dump.
     """
 
     file: str
@@ -58,6 +56,7 @@ class Linted:
     silenced: frozenset[int] = frozenset()
     expected: frozenset[str] = frozenset()
     mending: Mending | None = None
+    is_tilelang: bool = False
 
     @property
     def told(self) -> tuple[tuple[Hazard, Identity], ...]:
@@ -105,8 +104,9 @@ def stage_words(report: LintReport) -> str:
 
 
 def status_text(status: LintStatus) -> Text:
-    """The status, coloured on a terminal."""
-    return Text(str(status), style=STYLES.get(status, "yellow"))
+    """The status in words, coloured on a terminal."""
+    words = UNFOLLOWED if status is LintStatus.UNKNOWN else str(status)
+    return Text(words, style=STYLES.get(status, "yellow"))
 
 
 # Text -------------------------------------------------------------------------------------------
@@ -120,19 +120,19 @@ def lint_lines(linted: Linted, *, staged: bool = True) -> Iterator[Text]:
     if staged:
         where = f"{where}, {stage_words(report)}"
     yield status_text(report.status).append(f": {where}", style="default")
-    doubted: set[HazardKind] = set()
+    doubted: set[str] = set()
     for hazard, identity in sorted(linted.open_hazards, key=lambda one: by_severity(one[0])):
         line = place_of(hazard.site)
         yield Text(f"  {line}{brief_sentence(hazard)} [{identity.short}]")
         yield Text(f"    fix: {hazard.mend.sentence}")
         if hazard.certain:
             yield Text(f"    {seen_words(hazard)}", style="dim")
-        elif hazard.kind not in doubted:
-            doubted.add(hazard.kind)
-            yield Text(f"    {doubt_words(hazard.kind)}", style="dim")
+        elif (doubt := doubt_of(hazard)) not in doubted:
+            doubted.add(doubt)
+            yield Text(f"    {doubt}", style="dim")
     for reason in report.unknown:
-        told = unfollowed_words(reason)
-        yield Text(f"  not followed to the end, so there may be more hazards: {told}")
+        told = f"{unfollowed_words(reason)}{_unchecked(reason)}"
+        yield Text(f"  {UNFOLLOWED}, so there may be more hazards: {told}")
     for assumption in report.assumptions:
         told = f"  the result assumes that {assumption}{assumed_where(report, assumption)}"
         yield Text(told, style="dim")
@@ -140,6 +140,12 @@ def lint_lines(linted: Linted, *, staged: bool = True) -> Iterator[Text]:
         known = counted(len(linted.silenced), "hazard")
         yield Text(f"  {known} in the baseline, not listed", style="dim")
     yield from accepted_lines(linted)
+
+
+def _unchecked(reason: str) -> str:
+    """What is not checked where a trace ends at an operation that is not followed."""
+    ends = reason.startswith("`") and reason.endswith("is not followed")
+    return ", so what runs after it is unchecked" * ends
 
 
 def shown_lines(linted: Linted, finding: str, width: int = 100) -> Iterator[Text]:
@@ -154,7 +160,7 @@ def shown_lines(linted: Linted, finding: str, width: int = 100) -> Iterator[Text
         for line in timeline_text(timeline_of(hazard), width):
             yield Text(line)
         yield Text("x: what is missing between the two; =>: what that may lead to", style="dim")
-        yield Text(seen_words(hazard) if hazard.certain else doubt_words(hazard.kind), style="dim")
+        yield Text(seen_words(hazard) if hazard.certain else doubt_of(hazard), style="dim")
 
 
 def accepted_lines(linted: Linted) -> Iterator[Text]:
@@ -185,81 +191,17 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
         yield Text(f"{name}: lint could not follow: {unfollowed_words(reason)}")
 
 
-_FAILING = {
-    FailOn.AUTHOR: "certain hazards of the kernel's own source",
-    FailOn.COMPILER: "certain hazards",
-    FailOn.POSSIBLE: "hazards, certain or possible",
-}
-"""What makes the exit code 1, in words."""
+IN_A_BUILD = (
+    "to have fixes in a build, compile the TileLang function inside `with "
+    "smemreuse.tilelang.merge(mend=True):`; lines are those of the lowered TIR dump"
+)
 
 
-def failures(found: Sequence[Linted], gate: Gate, since: str = "") -> list[str]:
-    """Why the exit code is 1, a clause for each reason; none where it is 0.
-
-    `since` is `new` where a baseline knows the others.
-    """
-    if not found:
-        return ["there is no device kernel to lint"]
-    stopped = sum(any(map(gate.stops, one.hazards)) for one in found)
-    unclear = sum(gate.fails((), one.unknown) for one in found)
-    option = "--strict" if gate.strict else f"--fail-on {gate.fail_on.value}"
-    which = "hazards" if gate.strict else _FAILING[gate.fail_on]
-    what = f"{since} {which}".strip()
-    generated = sum(
-        any(_passes_as_generated(hazard, gate) for hazard in one.hazards) for one in found
-    )
-    apart = f"; what the compiler generated, in {counted(generated, 'kernel')}, does not count"
-    clauses = {
-        f"{counted(stopped, 'kernel')} with {what} ({option}){apart * bool(generated)}": stopped,
-        f"{counted(unclear, 'kernel')} not followed to the end, which fails by {option}": unclear,
-    }
-    return holding(clauses)
-
-
-def _passes_as_generated(hazard: Hazard, gate: Gate) -> bool:
-    """Whether a certain hazard does not count since the compiler has generated it."""
-    is_generated = hazard.origin is HazardOrigin.COMPILER
-    return hazard.certain and is_generated and not gate.stops(hazard)
-
-
-def passing_line(found: Sequence[Linted], gate: Gate) -> Text | None:
-    """That certain hazards do not fail, as the compiler has generated them; None where there are
-    none, or others fail."""
-    if any(one.fails(gate) for one in found):
-        return None
-    passing = sum(hazard.certain for one in found for hazard in one.hazards)
-    if not passing:
-        return None
-    count, does = counted(passing, "certain hazard"), "does" if passing == 1 else "do"
-    return Text(
-        f"exit code 0: {count} that the compiler generated {does} not fail by default; with "
-        f"--fail-on compiler {'it' if passing == 1 else 'they'} would"
-    )
-
-
-def reasons_beside(
-    reasons: Sequence[str], found: Sequence[Linted], finding: str, gate: Gate
-) -> list[str]:
-    """The reasons for exit code 1 beside the timeline of one finding: that finding, where it is
-    one, and else others of the input."""
-    failing = [one for linted in found for one in linted.open_hazards if gate.stops(one[0])]
-    if not reasons or any(finding in (one.short, one.fingerprint) for _, one in failing):
-        return [*reasons]
-    first, *more = reasons
-    return [f"not for {finding}, but for {_others(failing, found)}: {first}", *more]
-
-
-def _others(failing: Sequence[tuple[Hazard, Identity]], found: Sequence[Linted]) -> str:
-    """How many findings fail, each with its line where they are few, and what lists them."""
-    if not failing:
-        return "what was not followed"
-    files = {one.file for one in found}
-    asked = shlex.quote(printable(files.pop())) if len(files) == 1 else "FILE"
-    count = f"{len(failing):,} other {'finding' if len(failing) == 1 else 'findings'}"
-    if len(failing) > MOST_OTHERS:
-        return f"{count} (`smemreuse lint {asked}` lists them)"
-    named = (f"[{identity.short}] at line {hazard.site.line}" for hazard, identity in failing)
-    return f"{count}, {', '.join(named)} (`smemreuse lint {asked}` reports each)"
+def build_lines(found: Sequence[Linted]) -> Iterator[Text]:
+    """How fixes get into a build, where TileLang's kernels have certain hazards that it fixes."""
+    of_tilelang = [hazard for one in found if one.is_tilelang for hazard in one.hazards]
+    if any(hazard.is_fixable for hazard in of_tilelang):
+        yield Text(IN_A_BUILD, style="dim")
 
 
 # JSON -------------------------------------------------------------------------------------------

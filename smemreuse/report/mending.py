@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from smemreuse.report.data import Data, site_data
-from smemreuse.report.hazards import hazard_data
+from smemreuse.report.hazards import UNFOLLOWED, hazard_data
 from smemreuse.results.hazards import Hazard, LintStatus, Site
 from smemreuse.results.mending import Mended, Mending
 from smemreuse.results.serialized import picked
@@ -41,7 +41,7 @@ _FOUND = {
     LintStatus.CLEAN: "clean",
     LintStatus.HAZARDS: "with certain hazards",
     LintStatus.POSSIBLE: "with possible hazards",
-    LintStatus.UNKNOWN: "not decided, as it could not follow all of it",
+    LintStatus.UNKNOWN: UNFOLLOWED,
 }
 
 

@@ -23,7 +23,7 @@ from smemreuse.results.audit import Checked
 from smemreuse.results.comparison import Comparison, Concern
 from smemreuse.results.difference import CauseKind, Difference
 from smemreuse.results.gate import Gate
-from smemreuse.results.hazards import Hazard, Remedy
+from smemreuse.results.hazards import Hazard
 from smemreuse.results.plan import Plan
 
 Options = Sequence[str]
@@ -37,9 +37,6 @@ _NOT_SHARED = {
 }
 """Why a layout shares no bytes though a smaller one may, by its objective."""
 _MERGED = ("-o", "merged.tir")
-_INSERTED = (Remedy.BARRIER, Remedy.WAIT, Remedy.FENCE, Remedy.NARROW)
-"""What `lint --fix` puts in."""
-
 
 _CONCERNS = {
     Concern.UNSOUND: "which buffers must not share",
@@ -234,10 +231,10 @@ def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None, dump: str
         return nothing(_without_hazards(found, fixed))
     hazards.sort(key=lambda one: (not gate.stops(one[1]), not one[1].certain))
     file, hazard, finding = hazards[0]
-    if fixed is None and _can_be_inserted(hazard):
-        files = {file for file, one, _ in hazards if _can_be_inserted(one)}
+    if fixed is None and hazard.is_fixable:
+        files = {file for file, one, _ in hazards if one.is_fixable}
         first = f", of the first of {len(files):,} files" if len(files) > 1 else ""
-        return command(f"insert all fixes{first}", "lint", path(file), "--fix", "-o", "fixed.tir")
+        return command(f"make all fixes{first}", "lint", path(file), "--fix", "-o", "fixed.tir")
     shown = path(fixed or file)
     return command("draw what goes wrong", "lint", shown, "--show", finding)
 
@@ -258,18 +255,14 @@ def _without_hazards(found: Sequence[Linted], fixed: str | None) -> str:
 
 def after_shown(file: str, hazards: Sequence[Hazard]) -> NextStep:
     """After the timeline of one finding."""
-    insertable = [one for one in hazards if one.mend.remedy in _INSERTED]
+    insertable = [one for one in hazards if one.mend.is_insertable]
     if insertable:
         sure = any(one.certain for one in insertable)
-        why = "insert all fixes" if sure else "insert all fixes, unless inputs rule the hazard out"
+        why = "make all fixes" if sure else "make all fixes, unless inputs rule the hazard out"
         return command(why, "lint", path(file), "--fix", "-o", "fixed.tir")
     if any(one.certain for one in hazards):
         return command("a report on it", "reproduce", path(file), "-o", "findings")
     return command("all hazards and their fixes", "lint", path(file))
-
-
-def _can_be_inserted(hazard: Hazard) -> bool:
-    return hazard.certain and hazard.mend.remedy in _INSERTED
 
 
 def after_diff(
@@ -341,7 +334,7 @@ def after_reproduce(file: str, scripts: Sequence[str | None], *, ran: bool) -> N
     if written:
         why = "show one again" if ran else "show one, on a GPU"
         return NextStep(why, quoted("python3", written[0]))
-    return command("insert all fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
+    return command("make all fixes", "lint", path(file), "--fix", "-o", "fixed.tir")
 
 
 def after_ranking(program: Sequence[str]) -> NextStep:

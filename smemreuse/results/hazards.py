@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from smemreuse.ir.expr import Expr
 from smemreuse.ir.kernel import Stmt
 from smemreuse.ir.labels import brief, label
 from smemreuse.ir.source import SourceLine, place_words, source_of
@@ -46,9 +47,33 @@ _HARMLESS_IF: Mapping[HazardKind, str] = {
 }
 
 
-def doubt_words(kind: HazardKind) -> str:
-    """Of a possible hazard: under which condition it is none."""
-    return f"lint did not prove it: no hazard if, whatever the inputs are, {_HARMLESS_IF[kind]}"
+class Contention(str, Enum):
+    """How accesses of a race meet where the bytes cannot tell them apart, or one statement makes
+    both; the value says when the race is none.
+
+    `ONE_ELEMENT`: one statement writes a fixed element. `ELEMENTS`: one statement writes elements
+    that may be the same. `TWO_STATEMENTS`: both statements access a fixed element.
+    """
+
+    ONE_ELEMENT = "at most one thread comes to {there}, or all write the same value"
+    ELEMENTS = (
+        "no two threads write the same element at {there}, or those that do write the same value"
+    )
+    TWO_STATEMENTS = "the same thread makes both accesses, or something orders them"
+
+
+def doubt_words(
+    kind: HazardKind, contention: Contention | None = None, there: str = "the statement"
+) -> str:
+    """Of a possible hazard: under which condition it is none; `there` is its statement."""
+    when = _HARMLESS_IF[kind] if contention is None else contention.value.format(there=there)
+    return f"lint did not prove it: no hazard if, whatever the inputs are, {when}"
+
+
+def doubt_of(hazard: Hazard) -> str:
+    """The same of one hazard, with its line where that is known."""
+    there = f"line {hazard.site.line}" if hazard.site.line else f"`{hazard.site.statement}`"
+    return doubt_words(hazard.kind, hazard.contention, there)
 
 
 class LintStatus(str, Enum):
@@ -84,9 +109,11 @@ class Site:
     brief: str = field(default="", compare=False, repr=False)
 
     @classmethod
-    def of(cls, stmt: Stmt, loops: tuple[tuple[str, int], ...] = ()) -> Site:
-        """Where a statement is."""
-        return cls(label(stmt), stmt.line, loops, stmt, source_of(stmt), brief(stmt))
+    def of(
+        cls, stmt: Stmt, loops: tuple[tuple[str, int], ...] = (), about: Expr | None = None
+    ) -> Site:
+        """Where a statement is; the brief text has the operand `about` in full."""
+        return cls(label(stmt), stmt.line, loops, stmt, source_of(stmt), brief(stmt, about=about))
 
     def without_statement(self) -> Site:
         """The same by its text alone, which needs no kernel."""
@@ -137,6 +164,11 @@ class Mend:
     threads: tuple[int, int] | None = None
     engine: str = ""
     undeclared: str = ""
+
+    @property
+    def is_insertable(self) -> bool:
+        """Whether `lint --fix` and `merge(mend=True)` make fixes of that kind."""
+        return self.remedy in (Remedy.BARRIER, Remedy.WAIT, Remedy.FENCE, Remedy.NARROW)
 
 
 class HazardOrigin(str, Enum):
@@ -190,7 +222,8 @@ class Hazard:
     and `acts` what each of them does, where that is known. `blocks` are the indices of the thread
     block that shows it. `origin` says who has put in what is hazardous, `accepted` why the project
     accepts it, if so. `mechanism` says which kinds of accesses or which barrier it is about, where
-    its kind has several: what hardware does with one says little of another.
+    its kind has several: what hardware does with one says little of another. `contention` is how
+    the accesses of a race meet, where its kind alone does not say when it is none.
     """
 
     kind: HazardKind
@@ -209,11 +242,17 @@ class Hazard:
     if_given: tuple[Given, ...] = ()
     acts: tuple[Act, ...] = ()
     mechanism: str = ""
+    contention: Contention | None = field(default=None, compare=False)
 
     @property
     def is_unconditional(self) -> bool:
         """Whether it is certain whatever the kernel is given, but for how long loops are."""
         return self.certain and not self.if_given
+
+    @property
+    def is_fixable(self) -> bool:
+        """Whether it is certain, and of a kind that `lint --fix` fixes."""
+        return self.certain and self.mend.is_insertable
 
     @property
     def condition(self) -> str:

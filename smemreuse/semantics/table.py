@@ -205,6 +205,12 @@ def mbarrier_operand(call: Call, effect: Effect) -> Expr | None:
     return next(filter(is_mbarrier, operands), None)
 
 
+def mbarrier_of(stmt: Stmt) -> Expr | None:
+    """The mbarrier of a statement's operation, as the statement has it; None if none is visible."""
+    operands = (mbarrier_operand(call, effect_of(call)) for call in calls_of(stmt))
+    return next((one for one in operands if one is not None), None)
+
+
 def may_signal(call: Call, effect: Effect) -> bool:
     """Whether an operation may signal its mbarrier in a way that its row does not describe."""
     if not effect.hands_on or (effect.mbarrier is not None and not effect.unknown):

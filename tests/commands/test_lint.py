@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from smemreuse.commands.output import ANNOTATIONS, NO_ANNOTATION
-from smemreuse.report.hazards import MOST_OTHERS
+from smemreuse.report.hazard_exits import MOST_OTHERS
 from smemreuse.results.hazards import HazardKind
 from tests.commands.running import assert_one_line_error, run, run_json
 from tests.conftest import DUMPS, ROOT

@@ -53,7 +53,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "graph": (("graph", BATCHED, "--format", "dot", "-o", "a.dot"), "look at it"),
     "report": (("report", BATCHED, "-o", "a.html"), "look at it"),
     "check-bare": (("check", BATCHED), "compute a layout with smemreuse and check it"),
-    "lint": (("lint", GEMM), "insert all fixes"),
+    "lint": (("lint", GEMM), "make all fixes"),
     "lint-clean": (("lint", BATCHED), "nothing to do"),
     "lint-many": (("lint", GEMM, WITNESS, HALO), ""),
     "diff": (("diff", *SMALLEST, REFILL, HALO), "what makes it "),
@@ -64,7 +64,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "fit-all": (("fit", BATCHED, "--limit", "200000"), "nothing to do"),
     "advise": (("advise", "--gemm", "64", "64", "64", "--top", "3"), "a page with the roofline"),
     "pack": (("pack", RANGES, "-o", "a.csv"), "nothing to do"),
-    "reproduce": (("reproduce", GEMM, "-o", "found"), "insert all fixes"),
+    "reproduce": (("reproduce", GEMM, "-o", "found"), "make all fixes"),
     "reproduce-none": (("reproduce", HALO, "-o", "found"), "nothing to do"),
 }
 """Calls that need no compiler, and what is said to do next, where one case decides it."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
-from smemreuse.ir.kernel import Allocate, Assert, Bind, Buffer, Declare, For, Store, While
-from smemreuse.ir.labels import MAX_LABEL, entry_label, label, node_name
+from smemreuse.ir.kernel import Allocate, Assert, Bind, Buffer, Declare, Evaluate, For, Store, While
+from smemreuse.ir.labels import MAX_LABEL, brief, entry_label, label, node_name
 
 X, Y = (Buffer(name, "float32", (Const(64),), "shared.dyn") for name in ("As", "Bs"))
 I = Var("i")  # noqa: E741
@@ -61,3 +61,11 @@ def test_what_a_cut_hides_is_named_behind_it() -> None:
     hidden = Store(Y, (far,), Load(X, (Const(1),)))
     assert label(seen, 40) == "As[0] = Bs[bx + bx + bx + bx + bx + b..."
     assert label(hidden, 40) == "Bs[Bs[bx + bx + bx + bx + bx + bx ... As"
+
+
+def test_the_operand_that_a_statement_is_about_stays_whole() -> None:
+    mbarrier = Load(Buffer("mbarrier", "uint64", (Const(8),), "shared.barrier"), (sum_of([I] * 9),))
+    parity = sum_of([Var("some_variable")] * 5)
+    wait = Evaluate(Call("wait", (mbarrier, parity)))
+    assert brief(wait) == "wait(...)"
+    assert brief(wait, about=mbarrier) == f"wait(mbarrier[{' + '.join('i' * 9)}], ...)"

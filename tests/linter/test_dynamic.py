@@ -224,4 +224,4 @@ def test_what_a_block_left_undone_when_it_returned_is_noticed() -> None:
 def test_threads_that_return_alone_are_not_followed_where_others_wait() -> None:
     early = under("if tx < 32", "T.thread_return()\n")
     report = report_on(kernel_of(early + f"As[tx] = tx\n{SYNC}O[tx] = As[63 - tx]\n"))
-    assert report.unknown == ("`thread_return` is not followed",)
+    assert report.unknown == ("`thread_return` (line 14) is not followed",)

@@ -8,9 +8,10 @@ import pytest
 
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
-from smemreuse.report.hazards import Linted, lint_lines, passing_line, shown_lines
+from smemreuse.report.hazard_exits import passing_lines
+from smemreuse.report.hazards import Linted, build_lines, lint_lines, shown_lines
 from smemreuse.results.gate import FailOn, Gate
-from smemreuse.results.hazards import HazardKind, HazardOrigin, LintReport, doubt_words
+from smemreuse.results.hazards import Contention, HazardKind, HazardOrigin, LintReport, doubt_words
 from smemreuse.results.verdict import LIMIT_OF_WORK
 from tests.conftest import ROOT
 
@@ -28,28 +29,51 @@ def report(*origins: HazardOrigin, certain: bool = True) -> LintReport:
 OF_COMPILER = report(HazardOrigin.COMPILER, HazardOrigin.COMPILER)
 
 
+COMPILERS = "hazards that the compiler generated do not fail"
+POSSIBLE = "possible hazards do not fail (1 here); --fail-on possible makes them fail"
+OPEN = "kernels not followed to the end do not fail (1 here); --strict makes them fail"
+
+
 @pytest.mark.parametrize(
     ("found", "gate", "told"),
     [
-        (OF_COMPILER, Gate(), "2 certain hazards that the compiler generated do not fail"),
         (
-            report(HazardOrigin.COMPILER),
+            OF_COMPILER,
             Gate(),
-            "1 certain hazard that the compiler generated does",
+            [f"by default, {COMPILERS} (2 here); --fail-on compiler makes them fail"],
         ),
-        (OF_COMPILER, Gate(fail_on=FailOn.COMPILER), None),
-        (report(HazardOrigin.COMPILER, HazardOrigin.AUTHOR), Gate(), None),
-        (report(HazardOrigin.AUTHOR, certain=False), Gate(), None),
-        (report(), Gate(), None),
+        (OF_COMPILER, Gate(fail_on=FailOn.COMPILER), []),
+        (report(HazardOrigin.COMPILER, HazardOrigin.AUTHOR), Gate(), []),
+        (report(HazardOrigin.AUTHOR, certain=False), Gate(), [f"by default, {POSSIBLE}"]),
+        (
+            report(HazardOrigin.AUTHOR, certain=False),
+            Gate(fail_on=FailOn.COMPILER),
+            [f"with --fail-on compiler, {POSSIBLE}"],
+        ),
+        (report(HazardOrigin.AUTHOR, certain=False), Gate(fail_on=FailOn.POSSIBLE), []),
+        (replace(report(), unknown=("a loop",)), Gate(), [f"by default, {OPEN}"]),
+        (replace(report(), unknown=("a loop",)), Gate(strict=True), []),
+        (report(), Gate(), []),
     ],
 )
-def test_certain_hazards_that_do_not_fail_are_told(
-    found: LintReport, gate: Gate, told: str | None
+def test_what_does_not_fail_is_told(found: LintReport, gate: Gate, told: list[str]) -> None:
+    lines = [line.plain for line in passing_lines([Linted("k.tir", found)], gate)]
+    assert lines == [f"exit code 0: {one}" for one in told]
+
+
+@pytest.mark.parametrize(
+    ("found", "by_tilelang", "told"),
+    [
+        (OF_COMPILER, True, True),
+        (OF_COMPILER, False, False),
+        (report(HazardOrigin.AUTHOR, certain=False), True, False),
+    ],
+)
+def test_tilelang_makes_the_fixes_while_it_compiles(
+    found: LintReport, *, by_tilelang: bool, told: bool
 ) -> None:
-    line = passing_line([Linted("k.tir", found)], gate)
-    assert (line is None) == (told is None)
-    if line is not None and told is not None:
-        assert line.plain.startswith(f"exit code 0: {told}")
+    lines = [*build_lines([Linted("k.tir", found, is_tilelang=by_tilelang)])]
+    assert [("merge(mend=True)" in one.plain) for one in lines] == [True] * told
 
 
 def test_a_possible_hazard_says_once_for_its_kind_when_it_is_none() -> None:
@@ -74,9 +98,34 @@ def test_a_timeline_says_it_too() -> None:
     assert [*shown_lines(found, identity.short)][-1].plain == doubt_words(HazardKind.RACE)
 
 
+def test_each_possible_hazard_says_when_it_is_none() -> None:
+    """Threads that write one element: the line of each, and not only of the first."""
+    (race,) = report(HazardOrigin.AUTHOR, certain=False).hazards
+    sites = (replace(race.site, line=line) for line in (69, 89))
+    both = [
+        replace(race, site=site, contention=how)
+        for site, how in zip(sites, (Contention.ONE_ELEMENT, Contention.ELEMENTS), strict=True)
+    ]
+    found = Linted("k.tir", replace(report(), hazards=(*both, *both)))
+    told = [line.plain for line in lint_lines(found) if "no hazard if" in line.plain]
+    assert [one.partition("inputs are, ")[2] for one in told] == [
+        "at most one thread comes to line 69, or all write the same value",
+        "no two threads write the same element at line 89, or those that do write the same value",
+    ]
+
+
 def test_what_was_not_followed_leaves_more_hazards_open() -> None:
     found = replace(report(), unknown=(f"{LIMIT_OF_WORK}too long",))
     assert [line.plain for line in lint_lines(Linted("k.tir", found))][1] == (
         "  not followed to the end, so there may be more hazards: lint stopped at its limit of "
         "work: too long"
+    )
+
+
+def test_what_comes_after_an_operation_that_is_not_followed_is_unchecked() -> None:
+    found = replace(report(), unknown=("`loop_break` (line 94) is not followed",))
+    first, told = (line.plain for line in lint_lines(Linted("k.tir", found)))
+    assert first.startswith("not followed to the end: k.tir: ")
+    assert told.endswith(
+        ": `loop_break` (line 94) is not followed, so what runs after it is unchecked"
     )

@@ -71,7 +71,7 @@ def test_what_was_not_followed_is_told() -> None:
     unknown = replace(AFTER, unknown=("a budget",))
     assert list(mending_lines(Mending(unknown, unknown))) == [
         "kernel: not followed: a budget",
-        "kernel: nothing inserted: lint finds it not decided, as it could not follow all of it",
+        "kernel: nothing inserted: lint finds it not followed to the end",
     ]
 
 

@@ -87,11 +87,11 @@ def test_after_an_arena_that_does_not_fit() -> None:
 @pytest.mark.parametrize(
     ("remedy", "certain", "words"),
     [
-        (Remedy.BARRIER, True, "next (insert all fixes): smemreuse lint a.tir --fix -o fixed.tir"),
+        (Remedy.BARRIER, True, "next (make all fixes): smemreuse lint a.tir --fix -o fixed.tir"),
         (
             Remedy.BARRIER,
             False,
-            "next (insert all fixes, unless inputs rule the hazard out): smemreuse lint a.tir "
+            "next (make all fixes, unless inputs rule the hazard out): smemreuse lint a.tir "
             "--fix -o fixed.tir",
         ),
         (Remedy.CODE, True, "next (a report on it): smemreuse reproduce a.tir -o findings"),

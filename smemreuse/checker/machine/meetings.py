@@ -19,6 +19,7 @@ from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.vectors import ALL_LANES
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Stmt
+from smemreuse.ir.source import at_line
 from smemreuse.semantics.effects import Group, Meeting
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import counted
@@ -69,7 +70,7 @@ class BarrierMeetings:
         `Uncovered`."""
         threads, group = agent.threads, meeting.group
         if group is Group.NAMED and not (meeting.arrives and meeting.waits):
-            raise Uncovered(f"`{call.op}` is not followed")
+            raise Uncovered(f"`{call.op}`{at_line(stmt.line)} is not followed")
         if group is Group.NOBODY:
             return Came()
         if group is Group.WARP:

@@ -16,6 +16,7 @@ from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.expr import Call, Load, Pointer, walk
 from smemreuse.ir.kernel import Stmt
+from smemreuse.ir.source import at_line
 from smemreuse.semantics.effects import Effect, Engine, Meeting
 
 
@@ -73,7 +74,7 @@ class Synchronization:
         if effect.returns and not agent.partly and agent.threads.count == self._everyone:
             raise Returned
         if effect.leaves is not None:
-            raise Uncovered(f"`{call.op}` is not followed")
+            raise Uncovered(f"`{call.op}`{at_line(stmt.line)} is not followed")
         try:
             self._order(call, effect, stmt, agent)
         except Misused as reason:

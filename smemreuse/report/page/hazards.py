@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from smemreuse.report.data import Data
-from smemreuse.report.hazards import Linted, stage_words
+from smemreuse.report.hazards import UNFOLLOWED, Linted, stage_words, status_text
 from smemreuse.report.timeline import timeline_block, timeline_of
 from smemreuse.results.accepted import Identity
 from smemreuse.results.evidence import seen_words
@@ -46,8 +46,8 @@ def _summary(linted: Linted) -> str:
     counts = {**{word: sure[word] for word in ("certain", "possible")}, "accepted": linted.accepted}
     told = [f"{count:,} {word}" for word, count in counts.items() if count]
     if linted.unknown and linted.report.status is not LintStatus.UNKNOWN:
-        told.append("not followed to the end")
-    return ", ".join(told) or str(linted.report.status)
+        told.append(UNFOLLOWED)
+    return ", ".join(told) or status_text(linted.report.status).plain
 
 
 def _hazard(hazard: Hazard, identity: Identity) -> Data:

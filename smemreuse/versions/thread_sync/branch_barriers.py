@@ -17,6 +17,7 @@ import numpy as np
 from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, constant, variables_in, walk
 from smemreuse.ir.kernel import Bind, Block, If, Stmt, walk_statements
 from smemreuse.ir.labels import label
+from smemreuse.ir.source import at_line
 from smemreuse.semantics.effects import Group
 from smemreuse.semantics.synchronizing import NAMED_BARRIERS, named_barrier
 from smemreuse.semantics.table import evaluated_call, evaluated_effect
@@ -82,8 +83,15 @@ class SharedNumber:
         return self.two.number
 
     def __str__(self) -> str:
-        begin = f"a barrier that may be put in at `{label(self.two.stmt)}` may get the number of"
-        return f"{begin} one at `{label(self.one.stmt)}`, which other threads come to"
+        given = self.one.numbers
+        number = f"the number {given.start}" if given and len(given) == 1 else "the number"
+        first, second = (
+            f"`{label(one.stmt)}`{at_line(one.stmt.line)}" for one in (self.one, self.two)
+        )
+        return (
+            f"the compiler may insert a barrier at {second} with {number} of {first}, which other "
+            "threads come to"
+        )
 
 
 class BranchBarriers:

@@ -71,8 +71,8 @@ def test_a_named_barrier_orders_as_many_threads_as_it_says() -> None:
     [
         ('T.tvm_storage_sync("shared", 1, 128)\n', "shared by several arms"),
         ('T.tvm_storage_sync("shared", 1, D[0])\n', "how many threads a named barrier takes"),
-        ("T.named_barrier_arrive(1, 64)\n", "`named_barrier_arrive` is not followed"),
-        (under("if tx < 16", "T.thread_return()\n"), "`thread_return` is not followed"),
+        ("T.named_barrier_arrive(1, 64)\n", "`named_barrier_arrive` (line 14) is not followed"),
+        (under("if tx < 16", "T.thread_return()\n"), "`thread_return` (line 15) is not followed"),
         ('T.tvm_storage_sync("elsewhere")\n', ""),
     ],
 )
