@@ -38,11 +38,12 @@ from smemreuse.report.difference import (
     LEGEND,
     UNTOLD,
     counts_line,
-    difference_entry,
+    difference_entries,
     difference_lines,
     doubt_lines,
     effects_of,
     growth_clauses,
+    in_all_line,
     in_order,
     only_line,
     side_data,
@@ -50,7 +51,7 @@ from smemreuse.report.difference import (
 from smemreuse.report.next_steps import after_diff
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.titles import titles
-from smemreuse.results.difference import CauseKind, Difference, NamedLayout
+from smemreuse.results.difference import CauseKind, Difference, NamedLayout, by_kernel
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
@@ -75,9 +76,9 @@ def diff(
     Kernels and buffers are matched by name. diff makes the changes from OLD to NEW one at a time
     and plans after each, so the bytes of the causes add up to the difference.
 
-    The exit code is 1 if a kernel takes more bytes than before or lost a resident block. It is also
-    1 where diff cannot know: if each side has kernels that the other side lacks, or if neither side
-    has a kernel.
+    The exit code is 1 if a kernel takes more bytes than before in all its storage scopes together,
+    or lost a resident block. It is also 1 where diff cannot know: if each side has kernels that the
+    other side lacks, or if neither side has a kernel.
     """
     target.check()
     page = target.output
@@ -92,7 +93,7 @@ def diff(
             "order": [kind.value for kind in CauseKind],
             "vanished": map(side_data, matched.vanished),
             "appeared": map(side_data, matched.appeared),
-            "kernels": map(difference_entry, found),
+            "kernels": difference_entries(found),
         },
     )
     if page is not None:
@@ -185,9 +186,14 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
     yield Text(counts_line(found))
     found = in_order(found)
     named = titles([(one.new.file, one.new.kernel, one.new.scope) for one in found])
-    for one, title in zip(found, named, strict=True):
-        if len(found) == 1 or _is_told(one):
-            yield from difference_lines(one, title, doubted=len(found) == 1)
+    told = dict(zip(map(id, found), named, strict=True))
+    for kernel in by_kernel(found):
+        for one in kernel.scopes:
+            if len(found) == 1 or _is_told(one):
+                yield from difference_lines(one, told[id(one)], doubted=len(found) == 1)
+        total = in_all_line(kernel, kernel.named.new.kernel)
+        if total is not None and any(map(_is_told, kernel.scopes)):
+            yield total
     for layout in matched.vanished:
         yield only_line(layout, "old")
     for layout in matched.appeared:

@@ -85,15 +85,18 @@ class _Steps:
             if before != after:
                 self._sizes[name] = after
                 how = "grew" if after > before else "shrank"
-                text = f"{name} {how}: {before:,} to {after:,} bytes{self._restaged(name)}"
+                text = f"{name} {how}: {before:,} to {after:,} bytes"
+                text += self._restaged(name, shrank=after < before)
                 yield self._cause(CauseKind.SIZE, (name,), text)
 
-    def _restaged(self, name: str) -> str:
+    def _restaged(self, name: str, *, shrank: bool) -> str:
         """That a pipeline has another number of stages, where both are known."""
         before, after = self._old.stages.get(self._before[name]), self._new.stages.get(name)
         if before is None or after is None or before == after:
             return ""
-        return f" (a pipeline's stages: {before} to {after})"
+        if shrank == (after < before):
+            return f" (a pipeline's stages: {before} to {after})"
+        return f", although its stages went from {before} to {after}"
 
     def _changed(self) -> Iterator[tuple[str, str, bool]]:
         """Pairs of buffers of both sides that conflict on one only, and whether that is the new

@@ -47,7 +47,7 @@ def matched_kernels(old: Sequence[NamedLayout], new: Sequence[NamedLayout]) -> M
 
 def _empty(one: NamedLayout) -> NamedLayout:
     """A scope in which a kernel has no buffers."""
-    return NamedLayout(one.file, one.kernel, one.scope, {}, {}, {}, 0, {})
+    return NamedLayout(one.file, one.kernel, one.scope, {}, {}, {}, 0, {}, is_absent=True)
 
 
 def renamed_buffers(old: NamedLayout, new: NamedLayout) -> dict[str, str]:

@@ -11,7 +11,14 @@ from rich.text import Text
 
 from smemreuse.report.data import Data
 from smemreuse.report.titles import counted, holding
-from smemreuse.results.difference import CauseKind, Difference, DifferenceCause, NamedLayout
+from smemreuse.results.difference import (
+    CauseKind,
+    Difference,
+    DifferenceCause,
+    KernelDifference,
+    NamedLayout,
+    by_kernel,
+)
 from smemreuse.results.serialized import picked
 from smemreuse.targets.architectures import architecture
 
@@ -42,29 +49,30 @@ UNTOLD = (
 
 def growth_clauses(found: Sequence[Difference], *, untold: bool) -> list[str]:
     """Why the exit code is 1, a clause for each reason; `untold` where some of it is not known."""
-    larger = sum(one.bytes > 0 for one in found)
-    may_be = sum(one.may_be_growth and one.bytes <= 0 for one in found)
-    lost = sum(one.blocks is not None and one.blocks[1] < one.blocks[0] for one in found)
+    kernels = by_kernel(found)
+    larger = sum(one.bytes > 0 for one in kernels)
+    may_be = sum(one.may_be_growth and one.bytes <= 0 for one in kernels)
+    lost = sum(one.lost is not None for one in kernels)
     clauses = {
         f"{counted(larger, 'kernel')} took more bytes": larger,
         f"{counted(may_be, 'kernel')} may take more bytes, for sizes that are not known": may_be,
-        _fewer_blocks(found, counted(lost, "kernel")): lost,
+        _fewer_blocks(kernels, counted(lost, "kernel")): lost,
         UNTOLD: untold,
     }
     return holding(clauses)
 
 
-def _fewer_blocks(found: Sequence[Difference], who: str) -> str:
+def _fewer_blocks(found: Sequence[KernelDifference], who: str) -> str:
     """That kernels have fewer resident blocks; how many, of a single one."""
-    lost = [one.blocks for one in found if one.blocks is not None and one.blocks[1] < one.blocks[0]]
+    lost = [one.lost for one in found if one.lost is not None]
     verb = "has" if len(lost) == 1 else "have"
     numbers = f" ({lost[0][0]} -> {lost[0][1]})" if len(lost) == 1 else ""
     return f"{who} {verb} fewer resident blocks{numbers}"
 
 
-def _matched_by(found: Sequence[Difference]) -> str:
+def _matched_by(found: Sequence[KernelDifference]) -> str:
     """By what kernels are matched, with how many by each where that is more than one thing."""
-    counts = Counter(map(_match_words, found)) or Counter({_BY_NAME: 0})
+    counts = Counter(_match_words(one.named) for one in found) or Counter({_BY_NAME: 0})
     if len(counts) == 1:
         return f"matched {next(iter(counts))}"
     first, *more = (f"{many:,} {{}}{words}" for words, many in counts.most_common())
@@ -85,13 +93,14 @@ def _match_words(one: Difference) -> str:
 def counts_line(found: Sequence[Difference]) -> str:
     """How many kernels are on both sides, by what they are matched, and how many of them grew,
     shrank or lost blocks."""
-    grown = sum(one.bytes > 0 for one in found)
-    fewer = sum(one.bytes < 0 for one in found)
-    lost = sum(one.blocks is not None and one.blocks[1] < one.blocks[0] for one in found)
+    kernels = by_kernel(found)
+    grown = sum(one.bytes > 0 for one in kernels)
+    fewer = sum(one.bytes < 0 for one in kernels)
+    lost = sum(one.lost is not None for one in kernels)
     return (
-        f"{counted(len(found), 'kernel')} compared, {_matched_by(found)}"
+        f"{counted(len(kernels), 'kernel')} compared, {_matched_by(kernels)}"
         f"{_architectures(found)}: "
-        f"{grown} took more bytes, {fewer} fewer; {_fewer_blocks(found, str(lost))}"
+        f"{grown} took more bytes, {fewer} fewer; {_fewer_blocks(kernels, str(lost))}"
     )
 
 
@@ -138,10 +147,32 @@ def _blocks_by(cause: DifferenceCause, layout: NamedLayout) -> int | None:
 
 
 def in_order(found: Sequence[Difference]) -> list[Difference]:
-    """The kernels, those first of which most ships worse: blocks that are lost, then bytes."""
-    lost = [0 if one.blocks is None else one.blocks[1] - one.blocks[0] for one in found]
-    pairs = sorted(zip(lost, found, strict=True), key=lambda one: (one[0], -one[1].bytes))
-    return [one for _, one in pairs]
+    """The kernels, those first of which most ships worse: blocks that are lost, then bytes; of a
+    kernel the scopes in that order."""
+
+    def order(one: Difference | KernelDifference) -> tuple[int, int]:
+        blocks = one.lost if isinstance(one, KernelDifference) else one.blocks
+        return (0 if blocks is None else blocks[1] - blocks[0]), -one.bytes
+
+    kernels = sorted(by_kernel(found), key=order)
+    return [one for kernel in kernels for one in sorted(kernel.scopes, key=order)]
+
+
+def in_all_line(kernel: KernelDifference, title: str) -> Text | None:
+    """What a kernel takes in all its scopes, where it has several."""
+    if len(kernel.scopes) < 2:
+        return None
+    before, after = (
+        sum(side.arena for side in sides)
+        for sides in zip(*((one.old, one.new) for one in kernel.scopes), strict=True)
+    )
+    more = f"{abs(kernel.bytes):,} {'more' if kernel.bytes > 0 else 'fewer'}"
+    changed = f"{before:,} -> {after:,} bytes, {more}" if kernel.bytes else f"{after:,} bytes"
+    beside = " besides sizes that are not known" * any(
+        side.symbolic for one in kernel.scopes for side in (one.old, one.new)
+    )
+    same = "" if kernel.bytes else ", as many as before"
+    return Text(f"{title} in all scopes: {changed}{same}{beside}", style="bold")
 
 
 def doubt_lines(found: Sequence[Difference]) -> Iterator[Text]:
@@ -170,9 +201,10 @@ def difference_lines(
         yield Text(f"  {one.bytes:>+{width},} bytes{blocks}: {one.cause.text}")
     silent = [one for one in effects if not one.bytes]
     for one in silent[:3]:
-        yield Text(f"  no bytes: {one.cause.text}", style="dim")
+        yield Text(f"  0 bytes: {one.cause.text}", style="dim")
     if silent[3:]:
-        yield Text(f"  and {len(silent) - 3} more changes of 0 bytes (--format json)")
+        more = counted(len(silent) - 3, "more change")
+        yield Text(f"  and {more} of 0 bytes (--format json)")
     for old, new in found.renamed:
         yield Text(
             f"  {new} is matched with {old} of the old kernel: the same bytes, accessed alike"
@@ -194,6 +226,8 @@ def heading(found: Difference, title: str | None = None) -> str:
     title = title or f"{new.kernel} ({new.scope})"
     if found.may_be_growth:
         more = "which may be more"
+    if old.is_absent or new.is_absent:
+        return f"{title}{renamed}, {_one_sided(old, new)}"
     before, after = old.symbolic or f"{old.arena:,}", new.symbolic or f"{new.arena:,}"
     took = f"{after} bytes, {more}" if before == after else f"{before} -> {after} bytes, {more}"
     sizes = f"{title}{renamed}: {took}"
@@ -211,6 +245,12 @@ def heading(found: Difference, title: str | None = None) -> str:
     return f"{sizes}; {was} -> {now} blocks per SM of {on}{limits}"
 
 
+def _one_sided(old: NamedLayout, new: NamedLayout) -> str:
+    """A scope that the kernel has on one side only."""
+    side, what = (new, "new") if old.is_absent else (old, "gone")
+    return f"{what}: {side.symbolic or f'{side.arena:,}'} bytes"
+
+
 def _blocks_words(blocks: int) -> str:
     return f"{blocks}" if blocks else "0 (too large to launch)"
 
@@ -221,8 +261,16 @@ def only_line(layout: NamedLayout, side: str) -> Text:
     return Text(f"{layout.kernel} ({layout.scope}) {what}: {layout.arena:,} bytes")
 
 
-def difference_entry(found: Difference) -> Data:
-    """One kernel of `smemreuse.diff/1`."""
+def difference_entries(found: Sequence[Difference]) -> Iterator[Data]:
+    """The kernels and scopes of `smemreuse.diff/1`, in their order; each with what its kernel's
+    scopes take together, which decides the exit code."""
+    kernels = {id(one): kernel for kernel in by_kernel(found) for one in kernel.scopes}
+    for one in found:
+        whole = picked(kernels[id(one)], "bytes growth=is_growth")
+        yield {**_difference_entry(one), "all_scopes": whole}
+
+
+def _difference_entry(found: Difference) -> Data:
     return {
         **picked(found.new, "name=kernel scope"),
         "old": side_data(found.old),

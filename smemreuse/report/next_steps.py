@@ -21,7 +21,7 @@ from smemreuse.report.next_step import (
 )
 from smemreuse.results.audit import Checked
 from smemreuse.results.comparison import Comparison, Concern
-from smemreuse.results.difference import CauseKind, Difference
+from smemreuse.results.difference import CauseKind, Difference, by_kernel
 from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import Hazard
 from smemreuse.results.plan import Plan
@@ -270,7 +270,8 @@ def after_diff(
 ) -> NextStep:
     """`found` are the kernels, those first of which most ships worse; `untold` tells that kernels
     have no partner, `sides` are the two dumps, None for results."""
-    grown = next((one for one in found if one.is_growth and not one.are_strangers), None)
+    larger = (one for kernel in by_kernel(found) if kernel.is_growth for one in kernel.scopes)
+    grown = next((one for one in larger if one.is_growth and not one.are_strangers), None)
     if grown is not None:
         asked = _pair_to_explain(grown)
         takes = f"what makes it {grown.new.arena:,} bytes"

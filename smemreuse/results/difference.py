@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from smemreuse.results.residents import Residents
@@ -38,7 +39,8 @@ class NamedLayout:
     `stages` how many stages of a pipeline it has, where that is known;
     `why` says why two must not share, or nothing. `residents` are those by shared memory and
     threads alone, which is what a plan changes. `symbolic` is the whole arena where its size is
-    an expression, of which `arena` is the constant part.
+    an expression, of which `arena` is the constant part. `is_absent`: the kernel has no buffers in
+    this scope, and the other side has.
     """
 
     file: str
@@ -56,6 +58,7 @@ class NamedLayout:
     why: Callable[[str, str], str] = field(default=lambda one, two: "", repr=False, compare=False)
     residents: Residents | None = None
     symbolic: str = ""
+    is_absent: bool = False
 
     def together(self, one: str, two: str) -> bool:
         """Whether two are live at one position."""
@@ -116,6 +119,68 @@ class Difference:
         """Whether it takes more bytes, or may for a size that is not known, or a block was lost."""
         lost = self.blocks is not None and self.blocks[1] < self.blocks[0]
         return self.may_be_growth or self.bytes > 0 or lost
+
+
+@dataclass(frozen=True)
+class KernelDifference:
+    """The two states of one kernel, in all its `scopes`."""
+
+    scopes: tuple[Difference, ...]
+
+    @property
+    def bytes(self) -> int:
+        """What its arenas grew by together."""
+        return sum(one.bytes for one in self.scopes)
+
+    @property
+    def lost(self) -> tuple[int, int] | None:
+        """Resident blocks before and after, where it has fewer."""
+        pairs = [one.blocks for one in self.scopes if one.blocks is not None]
+        return next((pair for pair in pairs if pair[1] < pair[0]), None)
+
+    @property
+    def may_be_growth(self) -> bool:
+        """Whether it may take more bytes, for a size that is not known."""
+        return any(one.may_be_growth for one in self.scopes)
+
+    @property
+    def is_growth(self) -> bool:
+        """Whether it takes more bytes, or may for a size that is not known, or a block was lost."""
+        return self.may_be_growth or self.bytes > 0 or self.lost is not None
+
+    @property
+    def named(self) -> Difference:
+        """The scope by which its names on both sides are known."""
+        both = (one for one in self.scopes if not (one.old.is_absent or one.new.is_absent))
+        return next(both, self.scopes[0])
+
+
+_Kernel = tuple[str, str]
+"""A file and the name of a kernel in it."""
+
+
+def by_kernel(found: Sequence[Difference]) -> list[KernelDifference]:
+    """The differences of scopes, those of one kernel together.
+
+    Kernels of one name in one file are not told apart: there each scope stands for itself, so that
+    what one of them grew by is not made up for by another.
+    """
+    is_now: dict[_Kernel, _Kernel] = {
+        (one.old.file, one.old.kernel): (one.new.file, one.new.kernel)
+        for one in found
+        if not (one.old.is_absent or one.new.is_absent)
+    }
+    scopes: dict[_Kernel, list[Difference]] = defaultdict(list)
+    for one in found:
+        new = (one.new.file, one.new.kernel)
+        scopes[is_now.get(new, new) if one.new.is_absent else new].append(one)
+    made = []
+    for group in scopes.values():
+        sides = [[side.scope for side in (each.old, each.new)] for each in group]
+        repeated = any(max(Counter(side).values()) > 1 for side in zip(*sides, strict=True))
+        parts = [[one] for one in group] if repeated else [group]
+        made += [KernelDifference(tuple(part)) for part in parts]
+    return made
 
 
 def may_exceed(symbolic: str, before: str) -> bool:

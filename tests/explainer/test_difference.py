@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -224,3 +225,14 @@ def test_kernels_of_one_name_go_by_their_files() -> None:
     }
     twice = matched_kernels(_named("main", "main"), _named("main", "main"))
     assert len(twice.pairs) == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "told_of_stages"),
+    [(128, " (a pipeline's stages: 2 to 3)"), (32, ", although its stages went from 2 to 3")],
+)
+def test_stages_that_explain_no_size_are_told_so(size: int, told_of_stages: str) -> None:
+    old, new = (layout(kernel("As[0] = G[0]\nG[1] = As[0]\n", As=many)) for many in (64, size))
+    sides = (replace(one, stages={"As": many}) for one, many in ((old, 2), (new, 3)))
+    (cause, *_) = difference_of(*sides).causes
+    assert cause.text.endswith(f"{size * 4:,} bytes{told_of_stages}")

@@ -14,9 +14,16 @@ from smemreuse.report.difference import (
     effects_of,
     growth_clauses,
     heading,
+    in_all_line,
     in_order,
 )
-from smemreuse.results.difference import CauseKind, Difference, DifferenceCause, NamedLayout
+from smemreuse.results.difference import (
+    CauseKind,
+    Difference,
+    DifferenceCause,
+    NamedLayout,
+    by_kernel,
+)
 from smemreuse.results.residents import Residents
 
 KB = 1024
@@ -133,3 +140,24 @@ def test_kernels_without_a_buffer_in_common_are_doubted() -> None:
     assert doubt in [line.plain for line in difference_lines(renamed)]
     same = replace(GREW, old=replace(OLD, sizes={"A": KB}), new=replace(NEW, sizes={"A": KB}))
     assert doubt not in [line.plain for line in difference_lines(same)]
+
+
+def test_a_kernel_of_two_scopes_is_one_kernel() -> None:
+    absent = replace(OLD, scope="shared", arena=0, sizes={}, residents=None, is_absent=True)
+    static = replace(absent, arena=384, is_absent=False)
+    less = replace(GREW, old=NEW, new=replace(NEW, arena=NEW.arena - KB))
+    came = replace(GREW, old=absent, new=static, causes=())
+    assert counts_line([came, less]).startswith(
+        "1 kernel compared, matched by name: 0 took more bytes, 1 fewer; "
+    )
+    assert growth_clauses([came, less], untold=False) == []
+    assert heading(came) == f"{static.kernel} (shared), new: 384 bytes"
+    gone = replace(came, old=static, new=absent)
+    assert heading(gone) == f"{static.kernel} (shared), gone: 384 bytes"
+    (kernel,) = by_kernel([came, less])
+    total = in_all_line(kernel, "k")
+    assert total is not None
+    assert total.plain == (
+        f"k in all scopes: {NEW.arena:,} -> {NEW.arena - 640:,} bytes, 640 fewer"
+    )
+    assert in_all_line(by_kernel([less])[0], "k") is None
