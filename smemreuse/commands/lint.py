@@ -49,7 +49,7 @@ from smemreuse.report.hazards import (
     lint_lines,
     shown_lines,
 )
-from smemreuse.report.mending import mending_data, mending_lines
+from smemreuse.report.mending import is_clean, mending_data, mending_lines, unchanged_line
 from smemreuse.report.next_step import NextStep
 from smemreuse.report.next_steps import after_lint, after_shown
 from smemreuse.results.accepted import Acceptances, numbering_words
@@ -131,8 +131,9 @@ def lint(
     output = target.output
     if mend != (output is not None) or (mend and not batch.single):
         raise InputError("--fix (--mend) reads one FILE and writes to --output: give both")
+    has_table = batch.output_format == "table" and output != "-"
     if output is not None:
-        dump, reports = _mended(batch.files[0], stage, output)
+        dump, reports = _mended(batch.files[0], stage, output, tells_clean=not has_table)
         note_if_empty(reports, batch.files)
         target.write(dump.source)
     else:
@@ -199,8 +200,11 @@ def held_against(
     ]
 
 
-def _mended(file: str, barriers: BarrierStage, output: str) -> tuple[Dump, list[Linted]]:
-    """A file with its mends in, and what lint finds in it then."""
+def _mended(
+    file: str, barriers: BarrierStage, output: str, *, tells_clean: bool
+) -> tuple[Dump, list[Linted]]:
+    """A file with its mends in, and what lint finds in it then. With `tells_clean` kernels without
+    anything to mend are told on stderr, too."""
     from smemreuse.compilers.text.mend import mend_text
 
     try:
@@ -209,7 +213,8 @@ def _mended(file: str, barriers: BarrierStage, output: str) -> tuple[Dump, list[
         raise error.located(file=file) from None
     reports = []
     for kernel, mending in zip(found.dump.kernels, found.mendings, strict=True):
-        say_folded(mending_lines(mending))
+        if tells_clean or not all(map(is_clean, found.mendings)):
+            say_folded(mending_lines(mending))
         later = mending.before.barriers_follow
         stage = BarrierStage.LATER if later else BarrierStage.PRESENT
         reports.append(replace(_linted(output, kernel, stage), mending=mending))
@@ -240,6 +245,8 @@ def _tables(
 ) -> Iterator[RenderableType]:
     """Each kernel that is shown; with `--only-findings` many of them by cause. `against` a baseline
     it is said what that knows."""
+    if found and (copy := unchanged_line([one.mending for one in found], found[0].file)):
+        yield copy
     if not batch.single and found:
         yield linted_line(found)
     known = [known_line(found)] * (against and bool(found))

@@ -35,7 +35,10 @@ class Failure(Enum):
     UNPROVED = "{plans} unproved (--allow-unproved lets that pass)"
     WORSE = "{kernels} worse than in the baseline"
     MISSING = "{kernels} of the baseline missing"
-    BARE = "nothing verified in {files}: give --plan, or the dump from after the merge"
+    BARE = (
+        "nothing checked in {files}: give --plan, or the dump from after "
+        "MergeSharedMemoryAllocations and ThreadSync"
+    )
 
     def counted(self, number: int) -> str:
         """The clause for so many."""
@@ -104,7 +107,13 @@ def audits_line(found: Sequence[Checked]) -> Text:
     files = counted(len({one.file for one in found}), "file")
     if not plans:
         kernels = counted(len(found), "kernel")
-        return Text(f"Nothing checked: no shared memory is merged in {kernels} of {files}", "bold")
+        one = files == "1 file"
+        what, are = ("this dump has", "it is") if one else ("these dumps have", "they are")
+        return Text(
+            f"Nothing checked: {what} no merged layout ({kernels} of {files}): {are} from before "
+            "the merge, or nothing is merged",
+            "bold",
+        )
     line = Text(f"{counted(len(plans), 'plan')} in {files}: ", style="bold")
     line.append_text(tally(counts, VerdictKind, kind_text))
     accepted = sum(one.accepted is not None for one in found)

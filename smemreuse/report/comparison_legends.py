@@ -73,7 +73,8 @@ def _shared_legend(
         loose = any(one.objective == "speed" and one.gap_bytes > 0 for one in results)
         yield Text(
             "Planned for speed: buffers share bytes only where that gains a resident block, or "
-            f"bytes for L1{', so an arena may be above its bound' * loose}. "
+            f"leaves more of the SM's memory to L1"
+            f"{', so an arena may be above its bound' * loose}. "
             "`--objective bytes` plans the smallest arena.",
             style="dim",
         )

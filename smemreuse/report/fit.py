@@ -102,8 +102,8 @@ NOT_CHECKED = (
 FITS_ITSELF = (
     "or let smemreuse try: compile the TileLang function inside `with "
     'smemreuse.tilelang.merge(objective="fit", limit={limit}):`, which takes fewer stages, loads '
-    "tiles again instead of keeping them, or takes products in slices, where the results are "
-    "proved to stay the same"
+    "tiles again instead of keeping them, or splits matrix products along K, where the results "
+    "are proved to stay the same"
 )
 
 TILES_ESTIMATED = "estimate: live ranges and all other buffers stay as they are"
@@ -182,13 +182,16 @@ def _changed_lines(one: Fit) -> Iterator[Text]:
     steps = one.steps if smaller is None else smaller.steps
     number = len(steps) + (smaller is not None)
     together = "" if number < 2 else f" with {'both' if number == 2 else f'all {number}'} of these"
-    head = f"{_named(one)} takes {_too_many(one.bytes, one.limit)}; it would fit{together}"
+    size = f"{one.bytes:,} bytes even in {MERGED}, {one.bytes - one.limit:,} too many"
+    head = f"{_named(one)} takes {size}; it would fit{together}"
     yield Text(head, style="bold")
-    yield from _step_lines(steps, one.limit)
+    yield from _step_lines(steps, one.limit, number)
     if smaller is None:
         return
     after = f"{_too_many(smaller.bytes, one.limit)} (estimate)"
-    yield Text(f"  {_numbered(number)}if tiles were smaller, {_tile_words(smaller.tiles)}: {after}")
+    yield Text(
+        f"  {_numbered(number, number)}if tiles were smaller, {_tile_words(smaller.tiles)}: {after}"
+    )
 
 
 def _tile_words(tiles: Sequence[SmallerTile]) -> str:
@@ -202,14 +205,16 @@ def _tile_words(tiles: Sequence[SmallerTile]) -> str:
     )
 
 
-def _step_lines(steps: Sequence[FitStep], limit: int) -> Iterator[Text]:
+def _step_lines(steps: Sequence[FitStep], limit: int, of: int) -> Iterator[Text]:
+    """A line for each of the changes, the first of `of`."""
     for number, step in enumerate(steps, 1):
         after = _too_many(step.bytes, limit)
-        yield Text(f"  {_numbered(number)}{by_line(step.condition)}: {after}")
+        yield Text(f"  {_numbered(number, of)}{by_line(step.condition)}: {after}")
 
 
-def _numbered(number: int) -> str:
-    return f"{number}. {'and ' if number > 1 else ''}"
+def _numbered(number: int, of: int) -> str:
+    """The number of one of several; none of a single one."""
+    return "" if of == 1 else f"{number}. {'and ' if number > 1 else ''}"
 
 
 def _too_many(size: int, limit: int) -> str:
@@ -238,9 +243,10 @@ def _hopeless_lines(one: Fit) -> Iterator[Text]:
     if one.bytes is None or least is None:
         yield Text(f"what {_named(one)} takes is not known: {one.why}")
         return
-    closest = "; no known changes are enough, these come closest" if one.least else ""
+    these = "this comes" if len(one.least) == 1 else "these come"
+    closest = f"; no known changes are enough, {these} closest" if one.least else ""
     yield Text(f"{_named(one)} takes {_too_many(one.bytes, one.limit)}{closest}")
-    yield from _step_lines(one.least, one.limit)
+    yield from _step_lines(one.least, one.limit, len(one.least))
     held = one.apart if one.least else one.peak
     if not held:
         return

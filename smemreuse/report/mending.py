@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from rich.text import Text
+
+from smemreuse.errors import printable
 from smemreuse.report.data import Data, site_data
 from smemreuse.report.hazards import UNFOLLOWED, hazard_data
 from smemreuse.results.hazards import Hazard, LintStatus, Site
@@ -24,6 +27,19 @@ def mending_lines(mending: Mending) -> Iterator[str]:
     for reason in mending.after.unknown:
         yield f"{name}: not followed: {unfollowed_words(reason)}"
     yield f"{name}: {_outcome(mending)}"
+
+
+def unchanged_line(mendings: Sequence[Mending | None], output: str) -> Text | None:
+    """That the file that was written is a copy, where all its kernels are clean as they are."""
+    clean = [one is not None and is_clean(one) for one in mendings]
+    if not (clean and all(clean)):
+        return None
+    return Text(f"clean: nothing to fix; {printable(output)} is an unchanged copy", "green")
+
+
+def is_clean(mending: Mending) -> bool:
+    """Whether there was nothing to mend."""
+    return not mending.edits and mending.before.status is LintStatus.CLEAN
 
 
 def _outcome(mending: Mending) -> str:

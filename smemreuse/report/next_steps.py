@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from smemreuse.report.audits import Failure
+from smemreuse.report.columns import registers_stop
 from smemreuse.report.difference import effects_of
 from smemreuse.report.fit import Fit
 from smemreuse.report.hazards import Linted
@@ -19,6 +20,7 @@ from smemreuse.report.next_step import (
     path,
     quoted,
 )
+from smemreuse.report.titles import holding
 from smemreuse.results.audit import Checked
 from smemreuse.results.comparison import Comparison, Concern
 from smemreuse.results.difference import CauseKind, Difference, by_kernel
@@ -64,10 +66,24 @@ def after_compare(rows: Sequence[Comparison], options: Mapping[str, Options]) ->
     unsafe = [row for row in held if row.concern is Concern.STOCK_UNSOUND]
     most = max(unsafe or held, key=lambda row: row.saved_bytes)
     if not unsafe and most.saved_bytes <= 0:
-        return nothing("the chosen layout takes no fewer bytes than the default merge")
+        fewer = "the chosen layout takes no fewer bytes than the default merge"
+        return nothing(f"{fewer}{_why_no_fewer(held)}")
     sizes = f"the layout of {most.applied.arena_text} bytes"
     why = f"write it with {sizes}" + (", which is proved" if unsafe else "")
     return command(why, "apply", path(most.file), *options["apply"], *_MERGED)
+
+
+def _why_no_fewer(rows: Sequence[Comparison]) -> str:
+    """Why nothing is gained, as far as it is so for all kernels."""
+    applied = [row.applied for row in rows]
+    clauses = {
+        "no layout by the same live ranges is smaller": all(one.optimal for one in applied),
+        "registers limit the blocks": all(
+            registers_stop(one.resident, one.blocks) for one in applied
+        ),
+    }
+    told = ", and ".join(holding(clauses))
+    return f" ({told})" if told else ""
 
 
 def after_regression(baseline: str, files: Sequence[str], options: Options) -> NextStep:
@@ -209,7 +225,7 @@ def after_check(
         if row.has_buffers:
             bare = len(dict.fromkeys(one.file for one in failed[Failure.BARE]))
             first = f", for the first of {bare:,} files" if bare > 1 else ""
-            why = f"compute a layout with smemreuse and check it{first}"
+            why = f"compute smemreuse's layout and check that, not the compiler's{first}"
             return _checked_plan(why, row.file)
     if missing:
         return _new_baseline("check", files, options)

@@ -106,7 +106,7 @@ def test_a_folder_is_its_dumps_to_the_bottom(verb: str, tmp_path: Path) -> None:
     files = [folder / names[0], deep / names[2], deep / names[1]]
     found = run(verb, folder, "--format", "json")
     assert found.stdout == run(verb, *files, "--format", "json").stdout
-    why = "smemreuse: exit code 1: nothing verified in 3 files" if verb == "check" else ""
+    why = "smemreuse: exit code 1: nothing checked in 3 files" if verb == "check" else ""
     assert found.stderr.startswith(why)
     assert len(found.stderr.splitlines()) == bool(why)
 
@@ -375,15 +375,21 @@ def test_lint_and_check_have_a_line_of_all_first(tmp_path: Path) -> None:
     checked = run("check", merged, GOOD[1])
     assert checked.stdout.startswith("1 plan in 2 files: 1 sound; nothing merged in 1 kernel\n")
     assert checked.exit_code == 1
-    assert f"nothing to check in 1 file:\n  {GOOD[1]}\nnext (compute a layout" in checked.stdout
+    assert (
+        f"nothing to check in 1 file:\n  {GOOD[1]}\nnext (compute smemreuse's layout"
+        in checked.stdout
+    )
     allowed = run("check", merged, GOOD[1], "--allow-unproved")
     assert allowed.exit_code == 0
     assert "leaf_both" not in allowed.stdout
     nothing = run("check", *GOOD)
     first, second, *_ = nothing.stdout.splitlines()
-    assert first == "Nothing checked: no shared memory is merged in 2 kernels of 2 files"
-    assert second.startswith("next (compute a layout with smemreuse and check it, for the first of")
-    assert "exit code 1: nothing verified in 2 files: give --plan" in nothing.stderr
+    assert first == (
+        "Nothing checked: these dumps have no merged layout (2 kernels of 2 files): they are from "
+        "before the merge, or nothing is merged"
+    )
+    assert second.startswith("next (compute smemreuse's layout and check that, not the")
+    assert "exit code 1: nothing checked in 2 files: give --plan" in nothing.stderr
     assert nothing.exit_code == 1
     findings = run("check", merged, GOOD[1], "--only-findings").stdout
     assert findings.partition("next ")[0].count("\n") == 3

@@ -176,7 +176,8 @@ def test_the_table_begins_with_the_verdict_where_there_is_one(tmp_path: Path) ->
     assert run("check", str(merged)).stdout.startswith("sound: ")
     told = printed("check", BATCHED)
     assert told.startswith(f"{BATCHED}: batched_gemm_kernel (shared.dyn): no buffers are merged")
-    assert "there is no layout to check (side by side they are sound) next (compute a" in told
+    side_by_side = "there is no layout to check (side by side they are sound)"
+    assert f"{side_by_side} next (compute smemreuse's layout" in told
 
 
 def test_a_plan_places_what_is_used(tmp_path: Path) -> None:

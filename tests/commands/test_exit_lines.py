@@ -132,7 +132,11 @@ def diff_untold() -> list[str]:
 REASONS: list[tuple[Callable[[], list[str]], str]] = [
     (check_unsound, "1 plan unsound"),
     (check_unproved, "1 plan unproved (--allow-unproved lets that pass)"),
-    (check_bare, "nothing verified in 1 file: give --plan, or the dump from after the merge"),
+    (
+        check_bare,
+        "nothing checked in 1 file: give --plan, or the dump from after "
+        "MergeSharedMemoryAllocations and ThreadSync",
+    ),
     (check_nothing, "there is no device kernel to check"),
     (check_worse, "1 kernel worse than in the baseline"),
     (check_missing, "1 kernel of the baseline missing"),

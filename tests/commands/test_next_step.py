@@ -52,7 +52,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "explain-apart": (("explain", BATCHED, "As", "Bs"), "what would lower the bytes"),
     "graph": (("graph", BATCHED, "--format", "dot", "-o", "a.dot"), "look at it"),
     "report": (("report", BATCHED, "-o", "a.html"), "look at it"),
-    "check-bare": (("check", BATCHED), "compute a layout with smemreuse and check it"),
+    "check-bare": (("check", BATCHED), "compute smemreuse's layout and check that"),
     "lint": (("lint", GEMM), "make all fixes"),
     "lint-clean": (("lint", BATCHED), "nothing to do"),
     "lint-many": (("lint", GEMM, WITNESS, HALO), ""),

@@ -25,9 +25,9 @@ def told(one: Fit) -> list[str]:
 
 def test_a_buffer_that_is_too_large_alone_is_told_with_the_rest() -> None:
     assert told(HOPELESS)[1:] == [
-        "k.tir: k (shared.dyn) takes 900 bytes, 400 too many; no known changes are enough, these "
-        "come closest",
-        "  1. if the loop at line 9 had 1 stage: 700 bytes, 200 too many",
+        "k.tir: k (shared.dyn) takes 900 bytes, 400 too many; no known changes are enough, this "
+        "comes closest",
+        "  if the loop at line 9 had 1 stage: 700 bytes, 200 too many",
         "  after that Cs alone takes 600 bytes; 100 bytes are of others, or padding",
     ]
 
@@ -36,7 +36,8 @@ def test_smaller_tiles_come_after_the_changes_and_are_an_estimate() -> None:
     smaller = FitTiles((STEP,), (SmallerTile("Cs", 600, 300),), 400)
     assert told(replace(HOPELESS, smaller=smaller)) == [
         "1 kernel, at most 500 bytes a block: 1 would fit with smaller tiles",
-        "k.tir: k (shared.dyn) takes 900 bytes, 400 too many; it would fit with both of these",
+        "k.tir: k (shared.dyn) takes 900 bytes even in smemreuse's smallest layout, 400 too many; "
+        "it would fit with both of these",
         "  1. if the loop at line 9 had 1 stage: 700 bytes, 200 too many",
         "  2. and if tiles were smaller, Cs 300 bytes instead of 600: 400 bytes, which fits "
         "(estimate)",
@@ -48,8 +49,9 @@ def test_smaller_tiles_may_be_enough_by_themselves() -> None:
     tiles = tuple(SmallerTile(name, 600, 300) for name in ("As", "Bs"))
     alone = FitTiles((), (*tiles, SmallerTile("Cs", 400, 200)), 400)
     assert told(replace(HOPELESS, smaller=alone, steps=()))[1:3] == [
-        "k.tir: k (shared.dyn) takes 900 bytes, 400 too many; it would fit",
-        "  1. if tiles were smaller, As, Bs 300 bytes instead of 600 each; Cs 200 bytes instead of "
+        "k.tir: k (shared.dyn) takes 900 bytes even in smemreuse's smallest layout, 400 too many; "
+        "it would fit",
+        "  if tiles were smaller, As, Bs 300 bytes instead of 600 each; Cs 200 bytes instead of "
         "400: 400 bytes, which fits (estimate)",
     ]
 

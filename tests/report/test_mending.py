@@ -7,7 +7,7 @@ from typing import Any
 
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Evaluate
-from smemreuse.report.mending import mending_data, mending_lines
+from smemreuse.report.mending import mending_data, mending_lines, unchanged_line
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Mend, Remedy, Site
 from smemreuse.results.mending import Inserted, Insertion, Mended, Mending, Unmended
 
@@ -65,6 +65,15 @@ def test_a_clean_kernel() -> None:
     assert list(mending_lines(Mending(AFTER, AFTER))) == [
         "kernel: clean: nothing to fix, and nothing changed"
     ]
+
+
+def test_a_file_of_clean_kernels_is_an_unchanged_copy() -> None:
+    clean = Mending(AFTER, AFTER)
+    told = unchanged_line([clean, clean], "fixed.tir")
+    assert told is not None
+    assert told.plain == "clean: nothing to fix; fixed.tir is an unchanged copy"
+    for others in ([], [MENDING], [None], [Mending(BEFORE, BEFORE)]):
+        assert unchanged_line([*others, *[clean] * bool(others)], "fixed.tir") is None
 
 
 def test_what_was_not_followed_is_told() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from smemreuse.report.next_step import (
 from smemreuse.report.next_steps import (
     Ran,
     after_advise,
+    after_compare,
     after_diff,
     after_explain,
     after_reproduce,
@@ -30,6 +32,7 @@ from smemreuse.report.next_steps import (
 from smemreuse.results.difference import Difference, NamedLayout
 from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy, Site
 
+SMALLEST = "no layout by the same live ranges is smaller"
 LONG = "/folder/" + "deep/" * 30 + "kernel.tir"
 
 
@@ -102,6 +105,22 @@ def test_after_the_timeline_of_a_finding(remedy: Remedy, certain: bool, words: s
     mend = Mend(remedy, "Meet.")
     hazard = Hazard(HazardKind.RACE, certain, Site("x = 1"), ("As",), "too early", mend)
     assert text(after_shown("a.tir", [hazard])) == words
+
+
+@pytest.mark.parametrize(
+    ("optimal", "resident", "why"),
+    [
+        (True, 3, f" ({SMALLEST}, and registers limit the blocks)"),
+        (True, 4, f" ({SMALLEST})"),
+        (False, 3, " (registers limit the blocks)"),
+        (False, 4, ""),
+    ],
+)
+def test_it_is_told_why_nothing_is_gained(optimal: bool, resident: int, why: str) -> None:
+    applied = SimpleNamespace(optimal=optimal, resident=resident, blocks=4)
+    row: Any = SimpleNamespace(buffers=1, concern=None, saved_bytes=0, applied=applied)
+    told = text(after_compare([row], {}))
+    assert told.endswith(f"takes no fewer bytes than the default merge{why}")
 
 
 def test_after_a_proof_whose_assumption_is_refuted() -> None:

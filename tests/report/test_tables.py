@@ -115,7 +115,9 @@ def test_it_is_told_why_an_arena_is_above_its_bound() -> None:
     """Planned for speed, buffers share bytes only where that gains something."""
     tight = SHARED.with_provenance(objective="speed")
     loose = replace(tight, arena_bytes=64 * KB)
-    why = "or bytes for L1, so an arena may be above its bound. `--objective bytes`"
+    why = (
+        "or leaves more of the SM's memory to L1, so an arena may be above its bound. `--objective"
+    )
     for made, is_told in ((loose, True), (tight, False)):
         compared = comparison(SUBJECT, 0, [(made, Verdict(SOUND))])
         assert (why in " ".join(line.plain for line in compare_legend([compared]))) == is_told
