@@ -107,7 +107,7 @@ class OrderHazards(Collected):
             bytes_ = f"byte {met.byte}" if met and is_one else _in_common(found, traced)
         it = words.pronoun(bytes_)
         witness = f"{first} {bytes_} of {name} at {one}, {order} {second} {it} at {two}"
-        witness += IN_STEP if in_step else ""
+        witness += IN_STEP if in_step and np.isin(found.warps, traced.warps).any() else ""
         engine = words.engine_of(earlier.stmt)
         mend = (
             mends.wait(engine, name, one, two)

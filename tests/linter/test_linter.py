@@ -11,6 +11,7 @@ from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.linter import lint
 from smemreuse.linter.collected import INSIDE, LANES_TOGETHER, SAME_VALUE
+from smemreuse.linter.ordering import IN_STEP
 from smemreuse.results.hazards import HazardKind, LintReport, LintStatus, Remedy
 from tests.checker.small import (
     ARRIVE,
@@ -214,6 +215,15 @@ def test_lanes_of_a_warp_go_in_step_as_a_rule() -> None:
     body = "As[tx] = tx\n{}O[tx] = As[tx // 32 * 64 + 31 - tx % 32 - tx // 32 * 32]\n"
     assert found(body.format("")) == [("race", False)]
     assert found(body.format("T.sync_warp()\n")) == []
+
+
+def test_lanes_of_one_warp_are_spoken_of_where_both_accesses_have_one() -> None:
+    alone = under("if tx < 32", "As[tx] = 1\nO[tx] = As[tx ^ 1]\n")
+    assert report_on(kernel_of(alone)).hazards[0].witness.endswith(IN_STEP)
+    apart = under("if tx < 32", "As[D[tx] % 32] = tx\n") + under("else", "O[tx] = As[tx - 32]\n")
+    races = [one.witness for one in report_on(kernel_of(apart)).hazards if one.kind == "race"]
+    assert races
+    assert all(IN_STEP not in one for one in races)
 
 
 def test_a_store_of_what_is_there_changes_nothing() -> None:
