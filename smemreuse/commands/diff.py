@@ -105,8 +105,9 @@ def diff(
         say_finding([*reasons, "--allow-growth lets it pass"])
     if output_format == "table":
         dumps = (old, new) if before.are_dumps and after.are_dumps else None
-        planned = ("--objective", planning.objective) if planning.objective != "speed" else ()
-        emit_next(after_diff(in_order(found), matched.may_hide_growth, dumps, planned))
+        emit_next(
+            after_diff(in_order(found), matched.may_hide_growth, dumps, planning.words("objective"))
+        )
     if not read_all:
         sys.exit(InputError.exit_code)  # which has been said of each file
     if reasons:

@@ -13,7 +13,7 @@ from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Store
 from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.collected import INSIDE, SAME_VALUE, WHOLE_OPERANDS, Collected
-from smemreuse.linter.fixed_elements import touches_one_element
+from smemreuse.linter.contention import touches_one_element
 from smemreuse.linter.pairs import touching
 from smemreuse.linter.value_numbers import (
     SAME,

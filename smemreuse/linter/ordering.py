@@ -20,10 +20,10 @@ from smemreuse.ir.labels import label
 from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.accumulators import targets_of
 from smemreuse.linter.collected import SAME_VALUE, Collected
+from smemreuse.linter.contention import contention_of_two
 from smemreuse.linter.fence_places import fence_place
-from smemreuse.linter.fixed_elements import touches_one_element
 from smemreuse.linter.pairs import Clash, clash
-from smemreuse.results.hazards import Contention, Hazard, HazardKind, Site
+from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.results.rules import Rule
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
@@ -135,7 +135,7 @@ class OrderHazards(Collected):
             mechanism=mechanisms.of_accesses(
                 (earlier.stmt, found.is_write), (later.stmt, traced.is_write)
             ),
-            contention=_contention(kind, earlier.stmt, later.stmt, traced.buffer),
+            contention=contention_of_two(kind, earlier.stmt, later.stmt, traced.buffer),
         )
         self._add(hazard, later.stmt, traced.buffer, notes_reads=True)
         return True
@@ -287,12 +287,6 @@ class OrderHazards(Collected):
                 if access.buffer is buffer and (access.access is not Access.READ or not writing):
                     return stmt
         return None
-
-
-def _contention(kind: HazardKind, one: Stmt, two: Stmt, buffer: Buffer) -> Contention | None:
-    """That the bytes cannot tell two racing accesses apart, where both are of one element."""
-    fixed = all(touches_one_element(stmt, buffer) for stmt in (one, two))
-    return Contention.TWO_STATEMENTS if kind is HazardKind.RACE and fixed else None
 
 
 def _surely_reads(stmt: Stmt) -> bool:

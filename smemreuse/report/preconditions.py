@@ -10,12 +10,11 @@ from smemreuse.report.data import Data
 from smemreuse.results.hazards import HazardKind, LintReport, place_of
 from smemreuse.results.preconditions import OpenAssumption, Preconditions
 from smemreuse.results.serialized import picked
-from smemreuse.results.verdict import unfollowed_words
+from smemreuse.results.verdict import LINT_STOPPED, unfollowed_words
 
 PROVED = "the proof assumes nothing of the unmerged kernel: lint finds no hazard that breaks it"
 
-_LINT_STOPPED = "lint stopped at its limit of work"
-_STOPPED_EARLIER = f"{_LINT_STOPPED}, which may be less here than for `smemreuse lint`"
+_STOPPED = f"{LINT_STOPPED}, which may be less here than for `smemreuse lint`"
 
 MOST_ASSUMED = 4
 """Buffers with an assumption of their own that are named; more are counted."""
@@ -86,7 +85,7 @@ def _why(one: OpenAssumption, report: LintReport) -> str:
     against = [each for each in report.hazards if each.kind in one.assumption.kinds]
     found = next((each for each in against if each.certain or not one.refuted), None)
     if found is None:
-        return unfollowed_words(one.why).replace(_LINT_STOPPED, _STOPPED_EARLIER)
+        return unfollowed_words(one.why, _STOPPED)
     place = place_of(found.site).rstrip(": ")
     return f"{found.kind}{' at ' if place else ''}{place}"
 

@@ -33,9 +33,13 @@ LIMIT_OF_WORK: Final = "budget: "
 """How a reason begins that is no more than the checker's limit of work."""
 
 
-def unfollowed_words(reason: str) -> str:
-    """Why lint did not follow all of a kernel, for people."""
-    return reason.replace(LIMIT_OF_WORK, "lint stopped at its limit of work: ", 1)
+LINT_STOPPED: Final = "lint stopped at its limit of work"
+
+
+def unfollowed_words(reason: str, stopped: str = LINT_STOPPED) -> str:
+    """Why lint did not follow all of a kernel, for people; `stopped` says of its limit of work that
+    it was reached."""
+    return reason.replace(LIMIT_OF_WORK, f"{stopped}: ", 1)
 
 
 @dataclass(frozen=True, slots=True)

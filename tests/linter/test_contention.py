@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.ir.kernel import Store, walk_statements
-from smemreuse.linter.fixed_elements import touches_one_element
+from smemreuse.linter.contention import touches_one_element
 from smemreuse.results.hazards import Contention, Hazard, HazardKind
 from tests.checker.small import kernel_of, under
 from tests.linter.test_linter import report_on

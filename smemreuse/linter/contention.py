@@ -1,9 +1,10 @@
-"""Statements that access one element of a buffer, whatever the thread, the block and the data."""
+"""Races whose bytes do not say when they are none: of one element, whatever thread and data."""
 
 from __future__ import annotations
 
 from smemreuse.ir.expr import Const, Load, Pointer, walk
 from smemreuse.ir.kernel import Buffer, Stmt, Store, expressions_of
+from smemreuse.results.hazards import Contention, HazardKind
 
 
 def touches_one_element(stmt: Stmt, buffer: Buffer) -> bool:
@@ -19,3 +20,9 @@ def touches_one_element(stmt: Stmt, buffer: Buffer) -> bool:
                 indices.append(one.indices)
     constant = all(isinstance(one, Const) for each in indices for one in each)
     return constant and len({*indices}) == 1
+
+
+def contention_of_two(kind: HazardKind, one: Stmt, two: Stmt, buffer: Buffer) -> Contention | None:
+    """That the bytes cannot tell two racing accesses apart, where both are of one element."""
+    fixed = all(touches_one_element(stmt, buffer) for stmt in (one, two))
+    return Contention.TWO_STATEMENTS if kind is HazardKind.RACE and fixed else None
