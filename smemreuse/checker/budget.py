@@ -48,6 +48,8 @@ class Work:
     def __init__(self, limit: int = OF_KERNEL, part_of: Work | None = None):
         self.limit = limit
         self.done = 0
+        self.of_proof = 0
+        """What the largest proof has taken that is a part of it."""
         self._part_of = part_of
 
     def do(self, units: int) -> None:
@@ -57,6 +59,13 @@ class Work:
         if self._part_of is not None:
             self._part_of.do(units)
         self.done += units
+
+    def ended_in_proof(self) -> None:
+        """Notes what a proof has taken, for whatever it is a part of."""
+        whole = self._part_of
+        while whole is not None:
+            whole.of_proof = max(whole.of_proof, self.done)
+            whole = whole._part_of
 
 
 def work_of(kernel: Kernel) -> Work:

@@ -139,9 +139,9 @@ class Explainer:
         for plan, verdict in (*self._plans, self._smallest):
             if verdict.sound and plan.shared_bytes(*pair):
                 return verdict
-        if most is not None and self._spent >= most:
-            return NOT_JUDGED
         work = work_of(self._kernel)
+        if most is not None and self._spent + max(work.of_proof, 1) > most:
+            return NOT_JUDGED  # what is begun would end without an answer
         before = work.done
         verdict = self._alone(pair, None if most is None else most - self._spent)
         self._spent += max(work.done - before, OF_PAIR * len(self._buffers))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from smemreuse.checker.budget import Work, work_of
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.explainer import pairs as pairs_module
 from smemreuse.explainer.pairs import Explainer, explained_pairs, explainer_of, where
@@ -155,6 +156,29 @@ def test_of_many_pairs_only_the_first_are_judged(monkeypatch: pytest.MonkeyPatch
     again = explained_pairs(made, SCOPE)
     assert again is not None
     assert NOT_JUDGED not in [one.verdict for one in again]
+
+
+def test_no_check_is_begun_that_cannot_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the proof of a whole plan took more than is left for all pairs."""
+    (made,) = read_dump(DUMPS / "while_table.sm_80.tir").kernels
+    explainer = explainer_of(made, SCOPE)
+    by_name = {explainer.names[one]: one for one in made.allocations(SCOPE)}
+    pair = by_name["scratch"], by_name["table"]
+    monkeypatch.setattr(work_of(made), "of_proof", 1_000_001)
+    done = work_of(made).done
+    assert explainer.pair(pair, most=1_000_000).verdict is NOT_JUDGED
+    smallest = work_of(made).done - done
+    assert explainer.pair(pair, most=2_000_000_000).verdict.verdict is UNSOUND
+    assert work_of(made).done - done > smallest
+
+
+def test_a_proof_counts_for_all_that_it_is_a_part_of() -> None:
+    kernel = Work(1_000)
+    check = Work(500, Work(800, kernel))
+    check.do(30)
+    check.ended_in_proof()
+    check.do(10)
+    assert (check.of_proof, kernel.of_proof) == (0, 30)
 
 
 def test_a_pair_gets_no_more_work_than_is_left() -> None:

@@ -9,9 +9,10 @@ import numpy as np
 
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.cases import Case
+from smemreuse.checker.values.counters import Counters
 from smemreuse.checker.values.given import NOTHING_GIVEN, GivenInputs
 from smemreuse.checker.values.interned import InternedExpr
-from smemreuse.checker.values.symbols import Bindings, SymbolicValue
+from smemreuse.checker.values.symbols import Bindings, Definitions, SymbolicValue
 from smemreuse.checker.values.unknowns import Unknowns, substituted
 from smemreuse.checker.values.vectors import Key, Vectors
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
@@ -31,16 +32,23 @@ Decision = tuple[Expr, Threads, Value]
 class _Now:
     """A cache of values that is valid as long as the same threads, locals and assumptions are."""
 
-    parts: tuple[object, ...]
+    threads: Threads
+    counters: Counters
+    memo: Definitions
     versions: tuple[int, ...]
-    """Version counters of the parts, which only grow."""
+    """Version counters of what may change in place, which only grow."""
     decided: dict[InternedExpr, tuple[Value, bool]] = field(default_factory=dict)
     slots: dict[Load, tuple[Slot | None, bool]] = field(default_factory=dict)
 
-    def same(self, other: _Now) -> bool:
-        """Whether the cache is still valid."""
-        pairs = zip(self.parts, other.parts, strict=True)
-        return self.versions == other.versions and all(one is two for one, two in pairs)
+    def is_valid(self, threads: Threads, state: Bindings, versions: tuple[int, ...]) -> bool:
+        """Whether nothing has changed."""
+        own = self.threads
+        return (
+            (own is threads or (own.ids is threads.ids and own.values is threads.values))
+            and self.counters is state.counters
+            and self.memo is state.memo
+            and self.versions == versions
+        )
 
 
 class Values:
@@ -73,7 +81,7 @@ class Values:
         self.unknowns = Unknowns(
             program_slice, state, case or Case(), self._varying, self._interned
         )
-        self._now = self._asked_by(self.everyone())
+        self._now = self._asked_by(self.everyone(), self._versions())
         self._substituted: dict[tuple[object, ...], Expr] = {}
 
     def everyone(self) -> Threads:
@@ -132,15 +140,16 @@ class Values:
 
     def _stay_or_move(self, threads: Threads) -> None:
         """Drops the cache if it is no longer valid."""
-        now = self._asked_by(threads)
-        if not self._now.same(now):
-            self._now = now
+        versions = self._versions()
+        if not self._now.is_valid(threads, self._state, versions):
+            self._now = self._asked_by(threads, versions)
 
-    def _asked_by(self, threads: Threads) -> _Now:
+    def _asked_by(self, threads: Threads, versions: tuple[int, ...]) -> _Now:
+        return _Now(threads, self._state.counters, self._state.memo, versions)
+
+    def _versions(self) -> tuple[int, ...]:
         counters, memo = self._state.counters, self._state.memo
-        asked, given = (threads.ids, threads.values), len(self.unknowns.case.given)
-        versions = (counters.version, memo.version, given, len(self._varying))
-        return _Now((*asked, counters, memo), versions)
+        return counters.version, memo.version, len(self.unknowns.case.given), len(self._varying)
 
     def _decide(self, expr: Expr, threads: Threads) -> Value:
         value = self.vectors.evaluate(expr, threads)

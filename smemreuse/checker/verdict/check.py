@@ -102,6 +102,7 @@ def check_plan(
     if possible or uncovered:
         early = traced.stopped_early
         return Verdict(UNPROVED, possible, uncovered, assumptions, open_pairs, early)
+    most.ended_in_proof()
     return Verdict(SOUND, (), (), assumptions)
 
 
