@@ -4,8 +4,9 @@ The iterations left out must have no net effect on mbarriers: each mbarrier comp
 of phases, and every waiting agent waits for as many. So the arms of a branch stop between two
 iterations once their loops are periodic, and leave out as many each.
 
-Where data decide how long the loops are, and nobody else waits for an mbarrier, its phases may be
-of an odd number, too: a longer loop then does what a shorter one does, one phase further on.
+Where nobody else waits for an mbarrier, its phases may be of an odd number, too, in what is seen to
+repeat itself: three such periods show all that there is. And where data decide how long the loops
+are, a longer loop then does what a shorter one does, one phase further on.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class FastForwardPoint:
     other blocks.
 
     `skip` is how many it leaves out then, a multiple of `unit`, which come to nothing; `alike` is
-    how many come to nothing but whole phases. `runs` are the loops that leave out as many with it.
+    how many come to nothing but phases that nobody can tell from others. `runs` are the loops that
+    leave out as many with it.
     """
 
     window: Window
@@ -132,5 +134,6 @@ def _are_followed(
 
 
 def _is_one_length(points: Sequence[FastForwardPoint]) -> bool:
-    """Whether all of the loops have the same number of iterations, which data decide."""
-    return points[0].length is not None and all(one.length == points[0].length for one in points)
+    """Whether all of the loops have the same number of iterations, which data decide, or the
+    number of each is known."""
+    return all(one.length == points[0].length for one in points)

@@ -166,6 +166,7 @@ class Loops:
         `begin`."""
         threads, loops, outer = agent.threads, agent.loops, agent.tallies
         tally, at, unknowns = LoopTally(), 0, self._values.unknowns
+        least = 0 if window is None else window.period  # iterations that can be left out
         since, is_long = unknowns.now, len(rounds) > LARGE // 2 and length is not None
         while at < len(rounds):
             if is_long and window is not None and at > window.first + MAX_SEEN:
@@ -184,8 +185,9 @@ class Loops:
                 )
                 if unknowns.is_uneven(since, threads):
                     pause.tally.clear = False
-                if at + window.period <= window.end and not self.leave_out([pause]):
+                if at + least <= window.end and not self.leave_out([pause]):
                     yield [pause]
+                least = max(least, pause.unit)
                 if pause.skip:
                     agent.forget_accesses()
                     if noted is not None:

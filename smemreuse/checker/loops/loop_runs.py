@@ -16,7 +16,7 @@ import numpy as np
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.loops.fast_forward import FastForwardPoint
-from smemreuse.checker.loops.repetition import Repetition, Unclear, numbered
+from smemreuse.checker.loops.repetition import Repetition, Unclear
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.evaluation import Values
@@ -118,7 +118,7 @@ class LoopRun:
             table.visit(self.loop.body)
         except Unclear:
             return
-        fitting = agree(numbered(table.columns, total))
+        fitting = agree(table.kinds())
         for number, fits, length in zip(chosen, fitting, lengths[1:], strict=True):
             if fits:
                 found[number] = length - lengths[0]
@@ -160,7 +160,7 @@ class LoopRun:
             same: np.ndarray = (others == own).all(axis=1)
             return same
         assert out is not None
-        tail, period = len(own) - out.at - out.skip, out.window.period
+        tail, period = len(own) - out.at - out.skip, out.unit
         end = count - tail
         found: np.ndarray = (
             (others[:, : out.at] == own[: out.at]).all(axis=1)

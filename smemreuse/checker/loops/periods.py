@@ -14,7 +14,7 @@ import numpy as np
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.loops.endless import OpenCondition, UnboundedLoop
-from smemreuse.checker.loops.repetition import Local, Repetition, Unclear, numbered
+from smemreuse.checker.loops.repetition import Local, Repetition, Unclear
 from smemreuse.checker.loops.stored import Storage, settles
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.cases import SEEN
@@ -42,8 +42,8 @@ class Window:
 
     `counters` is what each local that the loop sets holds before each iteration, and after the
     last, but for those in `stored`: what these hold is not known, but the same after each period.
-    It holds but for what is `open`, of a loop of unknown length. `turns`: of such a loop a parity
-    that is waited for may be the other one each period.
+    It holds but for what is `open`, of a loop of unknown length. `turns`: a parity that is waited
+    for may be the other one each period.
     """
 
     first: int
@@ -199,8 +199,8 @@ class Periods:
             if not np.array_equal(here.after[local][:-1], values[1:]):
                 raise Unclear
             after[local] = np.append(values, here.after[local][-1])
-        where = _longest(numbered(here.columns, len(rounds)))
-        found = None if where is None else Window(*where, after, stored=stored)
+        where = _longest(here.kinds())
+        found = None if where is None else Window(*where, after, turns=here.turns, stored=stored)
         return _settled(found) if found is not None and stored else found
 
     def _pass(
@@ -212,7 +212,11 @@ class Periods:
         stored: frozenset[Storage],
     ) -> Repetition:
         own, length = {loop.var: index}, len(index)
-        here = Repetition(self._slice, own, threads, counters, length, self._work, stored=stored)
+        here = Repetition(
+            *(self._slice, own, threads, counters, length, self._work),
+            stored=stored,
+            turning=True,
+        )
         here.visit(loop.body)
         return here
 

@@ -51,7 +51,8 @@ class Repetition:
     the loop sets hold at its beginning; `after` is what they hold at its end. `threads` come to
     the loop. Where the parts of an expression are not `settled`, which the numbers of iterations
     tell, it is evaluated as a whole. `stored` are the locals that the loop sets to what is not
-    known: to the same in iterations that agree.
+    known: to the same in iterations that agree. With `turning` iterations agree, too, that wait for
+    the other parity of a phase than those they are compared with, all of them: then `turns`.
     """
 
     def __init__(
@@ -64,8 +65,12 @@ class Repetition:
         work: Work,
         settled: Callable[[np.ndarray], bool] | None = None,
         stored: Set[Storage] = frozenset(),
+        *,
+        turning: bool = False,
     ):
         self._settled = settled or repeats
+        self._turning = turning
+        self._turns: Columns = []
         self.columns: Columns = []
         self.after: dict[Local, np.ndarray] = dict(counters)
         self._slice = program_slice
@@ -80,6 +85,21 @@ class Repetition:
         self._bound: dict[Var, Expr] = {}
         self._ranges: dict[Var, np.ndarray] = {}
         self._mask: np.ndarray | None = None
+
+    @property
+    def turns(self) -> bool:
+        """Whether parities that are waited for may turn."""
+        return bool(self._turns)
+
+    def kinds(self) -> np.ndarray:
+        """A number for each iteration, the same for those that agree."""
+        found = numbered(self.columns, self._length)
+        if not self._turns:
+            return found
+        again = np.flatnonzero(found[1:] == found[:1])
+        for column in self._turns if len(again) else ():
+            column[0] = column[again[0] + 1]  # there is none before it: as where it comes again
+        return numbered([found, *self._turns], self._length)
 
     # Expressions --------------------------------------------------------------------------------
 
@@ -147,6 +167,19 @@ class Repetition:
                 column if self._mask is None else np.where(self._mask, column, ELSEWHERE)
             )
 
+    def _awaits(self, parity: Expr) -> None:
+        """Notes the column of a parity that is waited for: if that may turn, whether it is another
+        one than in the iteration before. Where this comes again, the parity does, or its opposite.
+
+        It is noted for iterations that do not reach the wait as well: a parity may turn there.
+        """
+        value = self._value(parity) if self._turning else None
+        if not isinstance(value, np.ndarray) or not np.isin(value, (0, 1)).all():
+            self._decides(parity)
+            return
+        self._work.do(20 * self._length)
+        self._turns.append(np.abs(np.diff(value, prepend=value[:1])))
+
     def _enumerated(self, expr: Expr) -> np.ndarray | None:
         """A number for what an expression is worth in an iteration, to all threads and in all
         rounds of the loops inside; None if it is not known, or would be too much."""
@@ -168,8 +201,10 @@ class Repetition:
                 self._statement(stmt)
 
     def _statement(self, stmt: Stmt) -> None:
-        for expr in self._slice.acting(stmt):
+        for expr in self._slice.placing(stmt):
             self._decides(expr)
+        for expr in self._slice.awaited(stmt):
+            self._awaits(expr)
         if isinstance(stmt, If):
             self._if(stmt)
         elif isinstance(stmt, For):

@@ -76,10 +76,13 @@ def test_a_longer_loop_may_be_a_phase_further_on_where_nobody_can_tell() -> None
     assert units(PHASE, turned=True) == (2, 1)
     assert units(PHASE, turned=True, other="n") == (2, 1)
     assert units(2 * PHASE, turned=False) == (1, 1)
+    assert units(PHASE, turned=True, length=None) == (2, 1)  # it is seen earlier that it repeats
 
 
 @pytest.mark.parametrize(
-    "known", [{"relative": False}, {"length": None}, {"other": "m"}], ids=lambda one: str(*one)
+    "known",
+    [{"relative": False}, {"length": None, "other": "m"}, {"other": "m"}],
+    ids=lambda one: " ".join(one),
 )
 def test_a_phase_further_on_is_another_state_where_somebody_can_tell(
     known: dict[str, object],

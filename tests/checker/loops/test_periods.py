@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -289,12 +290,18 @@ THREE_ROUNDS = "T.ptx_arrive_barrier(full[0])\n" + under(
 )
 
 
+THREE_PHASES = "".join(ROUND.format(0, 0, parity) for parity in ("k % 2", "1 - k % 2", "k % 2"))
+
+
 @pytest.mark.parametrize(
     ("body", "arrivals", "iterations"),
     [
-        (ROUND.format(0, 0, "k % 2"), 64, 6),
-        (ROUND.format("k % 2", "k % 2", "k % 4 // 2"), 64, 12),
-        (THREE_ROUNDS, 192, 18),  # they make a phase
+        # Three times what comes again with the other parity, and what is left of an even number.
+        (ROUND.format(0, 0, "k % 2"), 64, 3 + 1),
+        (ROUND.format("k % 2", "k % 2", "k % 4 // 2"), 64, 6 + 2),
+        (THREE_ROUNDS, 192, 9 + 3),  # they make a phase
+        (THREE_PHASES, 64, 3 + 1),
+        (under("if k % 2 == 1", ROUND.format(0, 0, "k // 2 % 2")), 64, 3 + 1),
         ("T.mbarrier_wait_parity(full[0], 1)\n", 64, 3),
         # Data decide, alike in all rounds, or for each round anew.
         (under("if D[0] > 0", "T.mbarrier_wait_parity(full[0], 1)\n"), 64, 3),
@@ -305,6 +312,36 @@ THREE_ROUNDS = "T.ptx_arrive_barrier(full[0])\n" + under(
 )
 def test_phases_repeat_themselves_too(body: str, arrivals: int, iterations: int) -> None:
     assert executed(body, init(arrivals)) == iterations
+
+
+@pytest.mark.parametrize(
+    ("parity", "expected"),
+    [
+        ("k // 2 % 2", Window(1, 2, COUNT, turns=True)),
+        ("(k + 1) // 2 % 2", Window(1, 2, COUNT, turns=True)),
+        ("k // 2 % 2 ^ 1", Window(1, 2, COUNT, turns=True)),
+        ("k % 3 % 2", Window(1, 3, COUNT, turns=True)),  # the same each time, which is known later
+        ("T.Cast('int32', k < 200)", Window(0, 1, 200, turns=True)),
+        ("k * (k + 1) // 2 % 2", Window(1, 2, COUNT, turns=True)),
+        ("k // 2 % 4", Window(0, 8, COUNT)),  # no parities: their opposites are others
+        ("k // 2 % 2 * 2", Window(0, 4, COUNT)),
+    ],
+)
+def test_a_parity_may_turn_each_period(parity: str, expected: Window) -> None:
+    found = window(f"T.mbarrier_wait_parity(full[0], {parity})\n")
+    assert found is not None
+    assert replace(found, counters={}) == expected
+
+
+@pytest.mark.parametrize("count", [40, 41])
+@pytest.mark.parametrize("used", ["k", "k + 1"])
+def test_of_a_parity_that_decides_something_else_the_opposite_is_no_other_round(
+    count: int, used: str
+) -> None:
+    """Of four rounds one overwrites what the others read."""
+    rounds = ROUND.format(0, 0, "k % 2")
+    stage = f"O[tx] = As[tx + ({used}) % 2 * 64]\n"
+    assert executed(init(64) + under(f"for k in range({count})", rounds + stage)) == 6 + count % 2
 
 
 def test_a_shortened_loop_leaves_every_phase_as_it_would_be() -> None:
