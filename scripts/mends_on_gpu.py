@@ -26,7 +26,7 @@ from scripts.benchmarks.variants import Variant
 from scripts.harness import launch, ratio, same_bits
 from scripts.lint_on_gpu import judged
 from scripts.results import ARCH, about_gpu, options_of, write
-from smemreuse.results.hazards import Site
+from smemreuse.results.sites import Site
 
 LAUNCHES = 40
 SECONDS_EACH = 60

@@ -19,7 +19,8 @@ from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.collected import Key, LintContext
 from smemreuse.linter.followers import goes_on_with, signals
 from smemreuse.linter.overtaken import OvertakenWaits
-from smemreuse.results.hazards import Act, Hazard, HazardKind, HazardOrigin, Site
+from smemreuse.results.hazards import Act, Hazard, HazardKind, HazardOrigin
+from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Effect, Group, Signal
 from smemreuse.semantics.table import mbarrier_of
 from smemreuse.versions.thread_sync.branch_barriers import SharedNumber

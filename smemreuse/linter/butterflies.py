@@ -12,7 +12,8 @@ from smemreuse.ir.kernel import Buffer, Stmt
 from smemreuse.ir.launch import AXES
 from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.comers import Comers
-from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Butterfly
 from smemreuse.semantics.evaluate import axis_index, evaluate
 from smemreuse.semantics.operands import element_bytes

@@ -15,7 +15,8 @@ from smemreuse.ir.kernel import Bind, Block, Buffer, For, Stmt, walk_statements
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter.doubtful import BlockIndices, DoubtfulReads, RacingReads
 from smemreuse.linter.guards import Guards
-from smemreuse.results.hazards import AssumedAt, Hazard, HazardKind, Mend, Site
+from smemreuse.results.hazards import AssumedAt, Hazard, HazardKind, Mend
+from smemreuse.results.sites import Site
 from smemreuse.semantics.accesses import MemoryAccess
 
 SAME_VALUE = (

@@ -9,7 +9,7 @@ from smemreuse.ir.kernel import For, Stmt, While
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter.phase_handovers import PhaseHandover, phase_handover, straight_line
 from smemreuse.linter.words import engine_of
-from smemreuse.results.hazards import Site
+from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import evaluated_effect, is_block_barrier
 

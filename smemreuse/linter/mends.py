@@ -10,7 +10,8 @@ import numpy as np
 from smemreuse.ir.source import place_words
 from smemreuse.linter import words
 from smemreuse.linter.fence_places import FencePlace
-from smemreuse.results.hazards import Mend, Remedy, Site
+from smemreuse.results.hazards import Mend, Remedy
+from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Engine
 from smemreuse.targets.architectures import WARP
 

@@ -23,8 +23,9 @@ from smemreuse.linter.collected import SAME_VALUE, Collected
 from smemreuse.linter.contention import contention_of_two
 from smemreuse.linter.fence_places import fence_place
 from smemreuse.linter.pairs import Clash, clash
-from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.results.rules import Rule
+from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
 

@@ -24,7 +24,8 @@ from smemreuse.ir.expr import Var, format_expr
 from smemreuse.ir.kernel import Buffer, Stmt
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext, WaitsBehind
-from smemreuse.results.hazards import Act, Hazard, HazardKind, Site
+from smemreuse.results.hazards import Act, Hazard, HazardKind
+from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Effect
 from smemreuse.semantics.table import mbarrier_of
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from smemreuse.ir.expr import Load, Var, format_expr, format_index
 from smemreuse.ir.kernel import Attr, Block, Buffer, For, Stmt, While, walk_statements
 from smemreuse.ir.tree import StatementTree
-from smemreuse.results.hazards import Site
+from smemreuse.results.sites import Site
 from smemreuse.semantics.bounds import Interval, bounds
 from smemreuse.semantics.effects import Signal
 from smemreuse.semantics.table import evaluated_call, evaluated_effect, mbarrier_operand

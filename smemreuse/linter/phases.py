@@ -13,7 +13,8 @@ from smemreuse.ir.kernel import Buffer, Stmt, walk_statements
 from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.collected import ELSEWHERE
 from smemreuse.linter.publications import PublicationHazards
-from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Effect, Signal
 from smemreuse.semantics.table import calls_of, effect_of, mbarrier_of, mbarrier_operand
 

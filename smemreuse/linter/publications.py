@@ -21,7 +21,8 @@ from smemreuse.ir.kernel import Stmt
 from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.barriers import WaitingHazards
 from smemreuse.linter.collected import LintContext
-from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Effect, Signal
 
 

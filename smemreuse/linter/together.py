@@ -20,7 +20,8 @@ from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.butterflies import butterfly_hazards, has_butterfly
 from smemreuse.linter.comers import Comers, comers, missing_of
 from smemreuse.linter.followers import goes_on_with
-from smemreuse.results.hazards import Act, Hazard, HazardKind, Site
+from smemreuse.results.hazards import Act, Hazard, HazardKind
+from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Together
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.pointers import Pointers

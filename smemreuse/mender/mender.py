@@ -18,8 +18,9 @@ from smemreuse.linter.runs import OF_LINT
 from smemreuse.mender.candidate import Edits, MendCandidate
 from smemreuse.mender.candidates import MendCandidates
 from smemreuse.mender.edited import edited
-from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Remedy, Site
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Remedy
 from smemreuse.results.mending import Edit, Mended, Mending, Unmended
+from smemreuse.results.sites import Site
 
 MOST_LINTS = 60
 OF_MENDING = 5 * OF_LINT

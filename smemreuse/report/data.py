@@ -10,10 +10,10 @@ from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.labels import label, node_name
 from smemreuse.report.provenance import notes
 from smemreuse.report.residents import PlanBlocks, beside, residents_data
-from smemreuse.results.hazards import Site
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.serialized import picked
+from smemreuse.results.sites import Site
 from smemreuse.results.verdict import Judged, Verdict, Violation
 from smemreuse.targets.architectures import Architecture, architecture_for
 from smemreuse.versions import version_of

@@ -21,11 +21,11 @@ from smemreuse.results.hazards import (
     Hazard,
     HazardKind,
     HazardOrigin,
-    Site,
     condition_words,
     doubt_words,
     sure_words,
 )
+from smemreuse.results.sites import Site
 from smemreuse.results.verdict import unfollowed_words
 from smemreuse.results.words import to_be_declared, without_lines
 

@@ -21,15 +21,14 @@ from smemreuse.results.hazards import (
     HazardKind,
     LintReport,
     LintStatus,
-    Site,
     brief_sentence,
     doubt_of,
-    place_of,
     sure_words,
 )
 from smemreuse.results.known_hazards import KnownKernel
 from smemreuse.results.mending import Mending
 from smemreuse.results.serialized import as_data, picked
+from smemreuse.results.sites import Site, place_of
 from smemreuse.results.verdict import unfollowed_words
 from smemreuse.results.words import without_lines
 

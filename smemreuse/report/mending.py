@@ -9,9 +9,10 @@ from rich.text import Text
 from smemreuse.errors import printable
 from smemreuse.report.data import Data, site_data
 from smemreuse.report.hazards import UNFOLLOWED, hazard_data
-from smemreuse.results.hazards import Hazard, LintStatus, Site
+from smemreuse.results.hazards import Hazard, LintStatus
 from smemreuse.results.mending import Mended, Mending
 from smemreuse.results.serialized import picked
+from smemreuse.results.sites import Site
 from smemreuse.results.verdict import unfollowed_words
 
 

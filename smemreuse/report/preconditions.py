@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.text import Text
 
 from smemreuse.report.data import Data
-from smemreuse.results.hazards import HazardKind, LintReport, place_of
+from smemreuse.results.hazards import HazardKind, LintReport
 from smemreuse.results.preconditions import OpenAssumption, Preconditions
 from smemreuse.results.serialized import picked
+from smemreuse.results.sites import place_of
 from smemreuse.results.verdict import LINT_STOPPED, unfollowed_words
 
 PROVED = "the proof assumes nothing of the unmerged kernel: lint finds no hazard that breaks it"

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from smemreuse.results.hazards import Hazard, HazardKind, Remedy, Site, place_of
+from smemreuse.results.hazards import Hazard, HazardKind, Remedy
 from smemreuse.results.rules import Rule
+from smemreuse.results.sites import Site, place_of
 from smemreuse.results.verdict import Violation
 
 NARROWEST, _LEAST = 24, 16

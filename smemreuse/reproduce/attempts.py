@@ -41,7 +41,8 @@ from smemreuse.reproduce.delays import (
     threads_of,
     who,
 )
-from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.results.sites import Site
 from smemreuse.semantics.table import evaluated_effect
 
 _LATE_ROUND = 2

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from smemreuse.ir.kernel import Stmt
 from smemreuse.reproduce.cuda import DELAY
-from smemreuse.results.hazards import Hazard, Site
+from smemreuse.results.hazards import Hazard
+from smemreuse.results.sites import Site
 
 SHORT, LONG, FOR_EVER = 20_000, 1_000_000, 4_000_000
 """Clock cycles: longer than memory takes, than a round of a loop, and than a launch."""

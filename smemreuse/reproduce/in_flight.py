@@ -23,7 +23,8 @@ from smemreuse.reproduce.delays import (
     waiting,
     who,
 )
-from smemreuse.results.hazards import Hazard, Site
+from smemreuse.results.hazards import Hazard
+from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Effect, Engine
 from smemreuse.semantics.table import evaluated_effect
 

@@ -28,7 +28,8 @@ from smemreuse.reproduce.delays import (
     warps_of,
     who,
 )
-from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Engine, Proxy
 from smemreuse.semantics.table import evaluated_effect
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from smemreuse.ir.kernel import Kernel, Stmt, walk_statements
 from smemreuse.ir.labels import label
-from smemreuse.results.hazards import Act, Hazard, HazardKind, Mend, Remedy, Site
+from smemreuse.results.hazards import Act, Hazard, HazardKind, Mend, Remedy
 from smemreuse.results.rules import Rule
+from smemreuse.results.sites import Site
 from smemreuse.results.verdict import UNSOUND, Verdict, Violation
 
 OF_A_PLAN = "bytes shared by a plan"

@@ -9,14 +9,8 @@ from typing import TypeAlias
 from smemreuse.ir.expr import Call, Expr, format_expr
 from smemreuse.ir.kernel import Evaluate, Stmt
 from smemreuse.ir.labels import label
-from smemreuse.results.hazards import (
-    Hazard,
-    LintReport,
-    Remedy,
-    Site,
-    brief_sentence,
-    hazard_sentence,
-)
+from smemreuse.results.hazards import Hazard, LintReport, Remedy, brief_sentence, hazard_sentence
+from smemreuse.results.sites import Site
 
 
 @dataclass(frozen=True, eq=False)

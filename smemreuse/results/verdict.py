@@ -7,10 +7,10 @@ from enum import Enum
 from typing import Final
 
 from smemreuse.ir.kernel import Buffer
-from smemreuse.results.hazards import Site
 from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
 from smemreuse.results.serialized import LOCAL
+from smemreuse.results.sites import Site
 
 
 class VerdictKind(str, Enum):

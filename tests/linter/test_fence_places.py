@@ -10,7 +10,8 @@ from smemreuse.ir.kernel import walk_statements
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter import lint, mends
 from smemreuse.linter.fence_places import FencePlace, fence_place
-from smemreuse.results.hazards import HazardKind, Site
+from smemreuse.results.hazards import HazardKind
+from smemreuse.results.sites import Site
 from smemreuse.versions import version_of
 from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
 from tests.conftest import ROOT

@@ -10,7 +10,8 @@ import pytest
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.linter import lint
 from smemreuse.results.gate import FailOn, Gate
-from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Mend, Remedy, Site
+from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Mend, Remedy
+from smemreuse.results.sites import Site
 from tests.commands.running import run
 from tests.conftest import DUMPS, ROOT
 

@@ -20,9 +20,9 @@ from smemreuse.results.hazards import (
     LintReport,
     Mend,
     Remedy,
-    Site,
     doubt_words,
 )
+from smemreuse.results.sites import Site
 
 RACE = Hazard(
     HazardKind.RACE,

@@ -8,8 +8,9 @@ from typing import Any
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Evaluate
 from smemreuse.report.mending import mending_data, mending_lines, unchanged_line
-from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Mend, Remedy, Site
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Mend, Remedy
 from smemreuse.results.mending import Inserted, Insertion, Mended, Mending, Unmended
+from smemreuse.results.sites import Site
 
 READ, WRITE = (Site(text, line) for text, line in (("x = As[0]", 4), ("As[0] = 1", 7)))
 HAZARD = Hazard(

@@ -30,7 +30,8 @@ from smemreuse.report.next_steps import (
     after_shown,
 )
 from smemreuse.results.difference import Difference, NamedLayout
-from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy, Site
+from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy
+from smemreuse.results.sites import Site
 
 SMALLEST = "no layout by the same live ranges is smaller"
 LONG = "/folder/" + "deep/" * 30 + "kernel.tir"

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from smemreuse.report.suite import MAX_SHOWN, suite_data, suite_lines, suite_table
 from smemreuse.results.footprint import KernelFootprint
-from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Mend, Remedy, Site
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Mend, Remedy
+from smemreuse.results.sites import Site
 from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 

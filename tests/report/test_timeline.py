@@ -16,8 +16,9 @@ from smemreuse.report.timeline import (
     timeline_text,
     violation_timeline,
 )
-from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.results.rules import Rule
+from smemreuse.results.sites import Site
 from smemreuse.results.verdict import Violation, WitnessAct
 from tests.conftest import ROOT
 

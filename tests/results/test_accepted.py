@@ -8,7 +8,8 @@ import pytest
 
 from smemreuse.results.accepted import Acceptance, Acceptances, Accepted, Identity, numbers_of
 from smemreuse.results.gate import FailOn, Gate
-from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Mend, Remedy, Site
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Mend, Remedy
+from smemreuse.results.sites import Site
 
 WHY = Accepted("both write the same", "smemreuse.toml, line 1")
 FOUND = Identity("a/b.tir", "main_kernel", "race", ("As", "Bs"), "0123456789abcdef")

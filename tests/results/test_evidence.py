@@ -13,7 +13,8 @@ from smemreuse.results.evidence import (
     severity,
     sightings,
 )
-from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy, Site
+from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy
+from smemreuse.results.sites import Site
 
 SITE = Site("wait")
 MEND = Mend(Remedy.BARRIER, "meet.")

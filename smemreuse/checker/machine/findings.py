@@ -17,8 +17,8 @@ from smemreuse.checker.machine.naming import runs
 from smemreuse.checker.traced import TracedAccess, met_at
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Block, Buffer, If
-from smemreuse.results.hazards import Site
 from smemreuse.results.rules import Rule
+from smemreuse.results.sites import Site
 from smemreuse.results.verdict import Violation, WitnessAct
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Value

@@ -19,16 +19,9 @@ from smemreuse.compilers.tilelang import mending, session
 from smemreuse.ir.kernel import Kernel, Store, walk_statements
 from smemreuse.linter import lint
 from smemreuse.pipeline.candidate import Proposal
-from smemreuse.results.hazards import (
-    Hazard,
-    HazardKind,
-    LintReport,
-    LintStatus,
-    Mend,
-    Remedy,
-    Site,
-)
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Mend, Remedy
 from smemreuse.results.mending import Inserted, Insertion, Mended, Mending
+from smemreuse.results.sites import Site
 from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.semantics import synchronizing as made
 from smemreuse.tilelang import Session
