@@ -15,6 +15,7 @@ from smemreuse.ir.kernel import Bind, Block, Buffer, For, Stmt, walk_statements
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter.doubtful import BlockIndices, DoubtfulReads, RacingReads
 from smemreuse.linter.guards import Guards
+from smemreuse.linter.undecided import NOTHING_OPEN, Open, undecided_of
 from smemreuse.results.hazards import AssumedAt, Hazard, HazardKind, Mend
 from smemreuse.results.sites import Site
 from smemreuse.semantics.accesses import MemoryAccess
@@ -128,20 +129,29 @@ class Collected(Findings):
         return known is not None and sureness <= known.sureness
 
     def _add(
-        self, hazard: Hazard, stmt: Stmt, *buffers: Buffer, notes_reads: bool = False
+        self,
+        hazard: Hazard,
+        stmt: Stmt,
+        *buffers: Buffer,
+        notes_reads: bool = False,
+        what: Open = NOTHING_OPEN,
     ) -> Key | None:
         """Keeps the first hazard of a kind at a statement and on a buffer, or the first certain
         one; returns its key if it is kept. Of a race it is not known what it makes of what is read,
-        but where that is noted by the caller."""
+        but where that is noted by the caller. `what` is open about one that is not certain."""
         if hazard.kind is HazardKind.RACE and not notes_reads:
             for buffer in buffers:
                 self._races_at(stmt, buffer).is_known = False
         certain = hazard.certain and not self.forked
+        open_ = None
+        if not certain:
+            open_ = undecided_of(hazard, what, self.forks, self.long.keys(), self._known.tree)
         hazard = replace(
             hazard,
             certain=certain,
             if_long=tuple(dict.fromkeys(var.name for var in self.long)) if certain else (),
             blocks=tuple((var.name, index) for var, index in self._block.items()),
+            undecided=open_,
         )
         key = (hazard.kind, stmt, frozenset(buffers))
         known = self._known.hazards.get(key)

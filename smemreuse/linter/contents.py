@@ -10,11 +10,12 @@ from smemreuse.checker.machine.events import Valuing
 from smemreuse.checker.machine.memory import UNWRITTEN, Memory
 from smemreuse.checker.traced import ANYONE, TracedAccess
 from smemreuse.ir.access import Access
-from smemreuse.ir.kernel import Store
+from smemreuse.ir.kernel import Buffer, Store
 from smemreuse.linter import mechanisms, mends, words
 from smemreuse.linter.collected import INSIDE, SAME_VALUE, WHOLE_OPERANDS, Collected
 from smemreuse.linter.contention import touches_one_element
 from smemreuse.linter.pairs import touching
+from smemreuse.linter.undecided import Open
 from smemreuse.linter.value_numbers import (
     SAME,
     UNKNOWN,
@@ -77,7 +78,19 @@ class ContentHazards(Collected):
             ),
             stmt,
             traced.buffer,
+            what=self._missing_writes(traced.buffer),
         )
+
+    def _missing_writes(self, buffer: Buffer) -> Open:
+        """The writes of a buffer, and those of which it is not certain what they write."""
+        writes = [
+            (stmt, access)
+            for stmt, found in self._known.accesses.items()
+            for access in found
+            if access.buffer is buffer and access.access is not Access.READ
+        ]
+        doubtful = [stmt for stmt, access in writes if not access.certain]
+        return Open(doubtful, [stmt for stmt, _ in writes])
 
     def _reader(self, traced: TracedAccess, byte: int) -> str:
         """The thread that reads a byte, in words; any thread if it is not known which."""

@@ -23,6 +23,7 @@ from smemreuse.linter.collected import SAME_VALUE, Collected
 from smemreuse.linter.contention import contention_of_two
 from smemreuse.linter.fence_places import fence_place
 from smemreuse.linter.pairs import Clash, clash
+from smemreuse.linter.undecided import Open
 from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.results.rules import Rule
 from smemreuse.results.sites import Site
@@ -138,7 +139,8 @@ class OrderHazards(Collected):
             ),
             contention=contention_of_two(kind, earlier.stmt, later.stmt, traced.buffer),
         )
-        self._add(hazard, later.stmt, traced.buffer, notes_reads=True)
+        open_ = self._doubtful(traced.buffer, earlier.stmt, later.stmt)
+        self._add(hazard, later.stmt, traced.buffer, notes_reads=True, what=open_)
         return True
 
     def _stores_again(self, earlier: AccessEvent, later: AccessEvent) -> bool | None:
@@ -210,7 +212,17 @@ class OrderHazards(Collected):
             ),
             mechanism=mechanisms.of_unfenced((earlier, other.is_write), (later, traced.is_write)),
         )
-        self._add(hazard, later, traced.buffer)
+        open_ = self._doubtful(traced.buffer, earlier, later)
+        self._add(hazard, later, traced.buffer, what=open_)
+
+    def _doubtful(self, buffer: Buffer, earlier: Stmt, later: Stmt) -> Open:
+        """Those of two statements whose access to a buffer is not certain by itself; an order that
+        is not known is none of that."""
+        return Open([stmt for stmt in (earlier, later) if self._is_doubtful(stmt, buffer)])
+
+    def _is_doubtful(self, stmt: Stmt, buffer: Buffer) -> bool:
+        found = self._known.accesses.get(stmt, ())
+        return any(one.buffer is buffer and not one.certain for one in found)
 
     def in_flight_at_the_end(self, state: State) -> None:
         """At the kernel's end, adds the hazards of TMA: stores that may still read shared memory,

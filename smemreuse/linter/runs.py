@@ -162,7 +162,7 @@ class LintRuns:
             if not cases.reasons:
                 found = replace(
                     cases,
-                    hazards={**cases.hazards, **found.certain},
+                    hazards={**_explained(cases.hazards, found.hazards), **found.certain},
                     assumed=tuple(dict.fromkeys((*found.assumed, *cases.assumed))),
                     doubtful=(*found.doubtful, *cases.doubtful),
                 )
@@ -268,6 +268,15 @@ class LintRuns:
         left = {key: one for key, one in found.hazards.items() if key not in gone}
         raced = (AssumedAt(RACED),) if any(kind is HazardKind.RACE for kind, _, _ in gone) else ()
         return replace(found, hazards=left, assumed=(*found.assumed, *raced))
+
+
+def _explained(hazards: Hazards, joined: Hazards) -> Hazards:
+    """The hazards of single cases, with what was not known where all cases were joined: in one of
+    them it is known."""
+    opened = {key: one.undecided for key, one in joined.items() if one.undecided is not None}
+    return {
+        key: replace(one, undecided=opened.get(key, one.undecided)) for key, one in hazards.items()
+    }
 
 
 def _with_number(found: LintFindings, shared: SharedNumber) -> LintFindings:

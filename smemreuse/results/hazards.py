@@ -9,6 +9,7 @@ from enum import Enum
 from smemreuse.results.accepted import Acceptances, Accepted, Identity, numbers_of
 from smemreuse.results.findings import fingerprint_of
 from smemreuse.results.sites import Site
+from smemreuse.results.undecided import Undecided
 from smemreuse.results.words import Worded
 
 
@@ -177,7 +178,8 @@ class Hazard:
     block that shows it. `origin` says who has put in what is hazardous, `accepted` why the project
     accepts it, if so. `mechanism` says which kinds of accesses or which barrier it is about, where
     its kind has several: what hardware does with one says little of another. `contention` is how
-    the accesses of a race meet, where its kind alone does not say when it is none.
+    the accesses of a race meet, where its kind alone does not say when it is none. `undecided` is
+    what is not known, so that the hazard is only possible, where that is one thing.
     """
 
     kind: HazardKind
@@ -197,6 +199,7 @@ class Hazard:
     acts: tuple[Act, ...] = ()
     mechanism: str = ""
     contention: Contention | None = field(default=None, compare=False)
+    undecided: Undecided | None = field(default=None, compare=False)
 
     @property
     def is_unconditional(self) -> bool:
@@ -230,7 +233,8 @@ class Hazard:
         """The same by the texts of statements alone: small, and no part of a kernel."""
         mend = replace(self.mend, after=_bare(self.mend.after), before=_bare(self.mend.before))
         site = self.site.without_statement()
-        return replace(self, site=site, other=_bare(self.other), mend=mend)
+        undecided = None if self.undecided is None else self.undecided.without_statement()
+        return replace(self, site=site, other=_bare(self.other), mend=mend, undecided=undecided)
 
     def fingerprint(self, kernel: str) -> str:
         """What distinguishes hazards in a baseline: no line numbers, as every edit changes them."""

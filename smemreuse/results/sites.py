@@ -47,10 +47,14 @@ class Site:
             text = text.replace(f"`{self.statement}{at}", f"`{self.brief}{at}")
         return text
 
+    @property
+    def place(self) -> str:
+        """Its lines, in parentheses behind a space; empty if none is known."""
+        return place_words(self.line, self.source)
+
     def __str__(self) -> str:
-        place = place_words(self.line, self.source)
         at = ", ".join(f"{name} = {value}" for name, value in self.loops)
-        return f"`{self.statement}`{place}" + (f" at {at}" if at else "")
+        return f"`{self.statement}`{self.place}" + (f" at {at}" if at else "")
 
 
 def place_of(site: Site) -> str:

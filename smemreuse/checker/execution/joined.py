@@ -25,6 +25,7 @@ from smemreuse.checker.values.vectors import Vectors
 from smemreuse.ir.expr import Expr
 from smemreuse.ir.kernel import Block, For, If, While
 from smemreuse.ir.labels import label
+from smemreuse.results.undecided import UndecidedKind
 from smemreuse.semantics.evaluate import Threads, Value
 
 ROUNDS_ALIKE = 4
@@ -66,7 +67,7 @@ class JoinedPaths(ABC):
         self._work.do(STEP + (0 if are_alike else self._setting.layout.weight))
         before = self.state if are_alike else self.state.copy()
         self._loops.leave_open(stmt, agent)
-        self.findings.forked = True
+        self.findings.fork(UndecidedKind.BRANCH, stmt)
         around = agent.accesses
         is_recorded = divergent or around is not None
         once = is_recorded and len(np.unique(threads.ids)) == threads.count
@@ -123,7 +124,7 @@ class JoinedPaths(ABC):
         self._work.do(STEP + self._setting.layout.weight)
         threads, before, tallies = agent.threads, self.state.copy(), ArmTallies(agent.tallies)
         timestamps = agent.timestamps.copy()
-        self.findings.forked = True
+        self.findings.fork(UndecidedKind.BRANCH, branches[0])
         self._assumed[asked] = 1
         self._drive(self._run(branches, agent))
         agent.threads = threads
@@ -166,7 +167,7 @@ class JoinedPaths(ABC):
     def _repeat(self, stmt: For | While, condition: Expr, agent: Agent, threads: Threads) -> None:
         """A loop of unknown length: joins iterations until a fixpoint. Raises `Uncovered` if there
         is none after `MAX_ROUNDS`."""
-        self.findings.forked = True
+        self.findings.fork(UndecidedKind.LOOP, stmt)
         self._loops.leave_open(stmt, agent)
         divergent = self.values.varies(condition, threads)
         if not divergent and self._slice.meets_in_blocks_alone(stmt):

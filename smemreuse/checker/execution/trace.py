@@ -47,6 +47,7 @@ from smemreuse.ir.kernel import (
     rounds_of,
 )
 from smemreuse.ir.labels import label
+from smemreuse.results.undecided import UndecidedKind
 from smemreuse.semantics.polled import Polled, waits_once_entered
 
 
@@ -80,7 +81,7 @@ class Trace(JoinedPaths):
             setting.given,
             of_block=setting.every_case,
         )
-        self.findings.forked = not self.values.unknowns.supposes_length_alone
+        self.findings.supposes = not self.values.unknowns.supposes_length_alone
         self.steps = 0
         self._assumed = {}
         self._releases = 0  # how often loops went on that had stopped, since others waited for them
@@ -219,7 +220,8 @@ class Trace(JoinedPaths):
             self._setting.may_part = True
             return self._setting.parts
         if is_parted is None:
-            self._setting.may_part = self.findings.forked = True
+            self._setting.may_part = True
+            self.findings.fork(UndecidedKind.BARRIER, stmt)
         return is_parted is True
 
     def _branch_concurrently(
@@ -278,7 +280,8 @@ class Trace(JoinedPaths):
             condition = self._supposed(stmt, agent)
         elif condition is None and self._setting.is_case(stmt) and not agent.partly:
             condition = self.values.unknowns.truth(stmt.condition, threads)
-            self.findings.forked |= condition is not None
+            if condition is not None:
+                self.findings.fork(UndecidedKind.BRANCH, stmt)
         self._predicted.before_branch(stmt, agent)
         if condition is None:
             self._either(stmt, agent)
@@ -356,7 +359,7 @@ class Trace(JoinedPaths):
                 if self.values.unknowns.may_be_long(length.key):
                     self.findings.long.setdefault(stmt.var)
                 else:
-                    self.findings.forked = True
+                    self.findings.fork(UndecidedKind.LOOP, stmt)
                 yield from self._loops.go_through(stmt, first, length, agent, self._run)
                 if not length.rounds:
                     self._predicted.skips_loop(agent, stmt)

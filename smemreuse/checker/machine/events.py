@@ -23,6 +23,7 @@ from smemreuse.ir.kernel import Buffer, If, Stmt
 from smemreuse.ir.labels import brief, label
 from smemreuse.ir.source import place_words, source_of
 from smemreuse.results.rules import Rule
+from smemreuse.results.undecided import UndecidedKind
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect
 from smemreuse.semantics.evaluate import Threads, Value
@@ -101,18 +102,29 @@ class Findings(ABC):
     """What one trace finds wrong. The machine reports each access that may break a rule; what
     that means for a plan, or for the kernel itself, is told by who implements this.
 
-    `forked`: a data-dependent path was chosen, which may never be taken. `long`: the variables of
-    loops that were taken to have many rounds, as data may have it (`is_chosen`: either of the two).
-    `uneven`: the first barrier that may be passed without all whom it is for, if any. `loose`:
-    barriers order more than is followed, so that what is not ordered may be all the same (rule 12).
+    `forks`: what is not known at which statements, where one way was taken or several were joined,
+    so that what follows may never happen. `supposes`: a case of data was supposed from the
+    beginning (`forked`: either of the two). `long`: the variables of loops that were taken to have
+    many rounds, as data may have it (`is_chosen`: `forked`, or there are such). `uneven`: the first
+    barrier that may be passed without all whom it is for, if any. `loose`: barriers order more than
+    is followed, so that what is not ordered may be all the same (rule 12).
     """
 
     def __init__(self) -> None:
         self.observers: tuple[Observer, ...] = ()
-        self.forked = self.loose = False
+        self.supposes = self.loose = False
+        self.forks: dict[tuple[UndecidedKind, Stmt], None] = {}
         self.long: dict[Var, None] = {}
         self.uneven = ""
         self._events: list[AccessEvent] = []
+
+    def fork(self, kind: UndecidedKind, stmt: Stmt) -> None:
+        """Notes what is not known at a statement."""
+        self.forks.setdefault((kind, stmt))
+
+    @property
+    def forked(self) -> bool:
+        return self.supposes or bool(self.forks)
 
     @property
     def is_chosen(self) -> bool:

@@ -20,6 +20,7 @@ from smemreuse.checker.values.vectors import ALL_LANES
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Stmt
 from smemreuse.ir.source import at_line
+from smemreuse.results.undecided import UndecidedKind
 from smemreuse.semantics.effects import Group, Meeting
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import counted
@@ -46,12 +47,13 @@ class BarrierMeetings:
         self._values = values
         self._findings = findings
 
-    def barrier(self, threads: Threads) -> None:
-        """These threads meet, by a barrier of their own that a later pass puts in; what a warp's
-        other threads do is not ordered by that."""
+    def barrier(self, threads: Threads, stmt: Stmt) -> None:
+        """These threads meet, by a barrier of their own that a later pass puts in at a
+        statement; what a warp's other threads do is not ordered by that."""
         full = self._vectors.full_warps(threads.ids)
         if len(full) < len(self._vectors.warps(threads.ids)):
-            self._findings.forked = True  # those of the others meet too, and are not followed
+            # Those of the others meet too, and are not followed.
+            self._findings.fork(UndecidedKind.LANES, stmt)
         self._meet(full)
 
     def _meet(self, warps: np.ndarray) -> None:
@@ -74,7 +76,7 @@ class BarrierMeetings:
         if group is Group.NOBODY:
             return Came()
         if group is Group.WARP:
-            return Came((group,), self._meet_in_warps(call, meeting, agent))
+            return Came((group,), self._meet_in_warps(call, meeting, stmt, agent))
         if group in _OF_ALL:
             return self._come(_OF_ALL[group], meeting, agent)
         name = self._name(call, meeting, threads)
@@ -316,7 +318,9 @@ class BarrierMeetings:
 
     # Barriers of a warp --------------------------------------------------------------------------
 
-    def _meet_in_warps(self, call: Call, meeting: Meeting, agent: Agent) -> Mismatch | None:
+    def _meet_in_warps(
+        self, call: Call, meeting: Meeting, stmt: Stmt, agent: Agent
+    ) -> Mismatch | None:
         """The lanes of each warp meet; those of a part of it alone are not ordered."""
         pairings, ids = self._state.pairings, agent.threads.ids
         arrivals, mask = pairings[Group.WARP], self._mask(call, meeting, agent.threads)
@@ -339,7 +343,8 @@ class BarrierMeetings:
         late = np.concatenate(behind)
         if len(late):
             return Mismatch(MismatchKind.MISSING, Group.WARP, late)
-        self._findings.forked |= mask != ALL_LANES  # it orders some lanes, and none are followed
+        if mask != ALL_LANES:  # it orders some lanes, and none are followed
+            self._findings.fork(UndecidedKind.LANES, stmt)
         return None
 
     def _mask(self, call: Call, meeting: Meeting, threads: Threads) -> Value:

@@ -11,6 +11,7 @@ from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Slot, Values
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Buffer, Stmt
+from smemreuse.results.undecided import UndecidedKind
 from smemreuse.semantics.effects import Effect, Engine, Signal
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.table import mbarrier_operand
@@ -64,12 +65,14 @@ class Signals:
         for observer in self._findings.observers:
             observer.passes(waited, order)
         if complete < barriers[slot].phase:
-            self._findings.forked = True  # another schedule than the one that is tried
+            # Another schedule than the one that is tried has it otherwise.
+            self._findings.fork(UndecidedKind.PHASE, stmt)
         if complete:
             warps, full = self._vectors.warps(threads.ids), self._vectors.full_warps(threads.ids)
             handed = barriers[slot].completed[complete - 1]
             if len(full) < len(warps):
-                self._findings.forked = True  # the threads of other warps learn of it too
+                # The threads of other warps learn of it too.
+                self._findings.fork(UndecidedKind.LANES, stmt)
                 barriers.waited_in_part |= frozenset(warps.tolist()).difference(full.tolist())
                 barriers.copies_waited_for_alone |= handed.known.copies
             order.acquire(full, handed, Knowledge(0, {incarnation: complete}))

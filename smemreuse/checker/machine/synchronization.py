@@ -17,6 +17,7 @@ from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.expr import Call, Load, Pointer, walk
 from smemreuse.ir.kernel import Stmt
 from smemreuse.ir.source import at_line
+from smemreuse.results.undecided import UndecidedKind
 from smemreuse.semantics.effects import Effect, Engine, Meeting
 
 
@@ -56,7 +57,7 @@ class Synchronization:
             return
         self._state.pairings.forget(BLOCK)
         where = f"{AccessEvent(earlier, agent.loops)} and {AccessEvent(stmt, agent.loops)}"
-        self._findings.forked = True
+        self._findings.fork(UndecidedKind.BARRIER, stmt)
         self._findings.uneven = self._findings.uneven or (
             f"a barrier of the block will be put between {where}, where only some threads come"
         )
@@ -70,7 +71,8 @@ class Synchronization:
             why = f"`{call.op}` is handed an mbarrier, and may signal to it"
             raise Uncovered(effect.unknown or why)
         if effect.engine is Engine.UNKNOWN_ASYNC and not _is_handed_memory(call):
-            self._findings.forked = True  # it may be a barrier, and counts as if it were none
+            # It may be a barrier, and counts as if it were none.
+            self._findings.fork(UndecidedKind.OPERATION, stmt)
         if effect.returns and not agent.partly and agent.threads.count == self._everyone:
             raise Returned
         if effect.leaves is not None:
@@ -122,7 +124,7 @@ class Synchronization:
             return
         name = "" if came.named is None else f"named barrier {came.named} in "
         why = f"threads come to {name}{AccessEvent(stmt, agent.loops)}, and {kind.value}"
-        self._findings.forked = True
+        self._findings.fork(UndecidedKind.BARRIER, stmt)
         self._findings.uneven = self._findings.uneven or why
         if came.mismatch is not None and kind is MismatchKind.SHARED:
             raise Contended(why, came.mismatch.uses)

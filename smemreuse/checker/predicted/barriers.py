@@ -88,7 +88,7 @@ class PredictedBarriers:
             return
         if prediction.candidates.is_followed(stmt):
             if self._orders(stmt, stmt):
-                self._synchronization.barrier(agent.threads)
+                self._synchronization.barrier(agent.threads, stmt)
             self._note_branch(stmt, stmt, agent)
 
     def meets(self, effect: Effect, agent: Agent) -> None:

@@ -124,7 +124,7 @@ def test_a_certain_finding_takes_the_place_of_a_possible_one(
 
 def test_where_data_have_decided_nothing_is_certain(findings: Violations) -> None:
     findings.event(WRITE_A, ())
-    findings.forked = True
+    findings.supposes = True
     race(findings)
     assert reports(findings) == [(6, ("B", "A"), False)]
 
@@ -162,7 +162,7 @@ def test_a_write_that_only_may_leave_its_buffer_is_not_told(
     findings: Violations, doubt: str
 ) -> None:
     """By some of the threads, at an unknown index, or where data have decided."""
-    findings.forked = doubt == "forked"
+    findings.supposes = doubt == "forked"
     leave(findings, WRITE_A, partly=doubt == "partly", known=doubt != "unknown")
     assert findings.left == {}
 
