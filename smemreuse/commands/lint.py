@@ -32,6 +32,7 @@ from smemreuse.errors import InputError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.linter import lint as lint_kernel
 from smemreuse.report.data import Data
+from smemreuse.report.hazard_causes import has_more
 from smemreuse.report.hazard_counts import (
     assuming_lines,
     common_stage,
@@ -61,6 +62,8 @@ from smemreuse.versions import TILELANG, version_of
 FINDINGS = (
     "[...] names a finding: for --show, for `reproduce --finding`, to accept it in smemreuse.toml"
 )
+
+EACH = "--each tells each hazard in full, those of one cause too"
 
 WIDEST = 100
 """The most characters of a line of a timeline."""
@@ -102,6 +105,11 @@ FEW = 4
     help="Draw the timeline of one finding, named as in its brackets: its agents side by "
     "side, and what is missing between their accesses.",
 )
+@click.option(
+    "--each",
+    is_flag=True,
+    help="Tell each hazard in full. By default the first of each cause is, and the others by line.",
+)
 @target_options("Where --fix writes to; `-` for standard output.")
 @batch_options()
 def lint(
@@ -112,6 +120,7 @@ def lint(
     baseline: str | None,
     mend: bool,
     show: str | None,
+    each: bool,
     target: Target,
 ) -> None:
     """Find hazards of kernels: races, missing waits, uninitialised reads.
@@ -152,7 +161,7 @@ def lint(
         emit_answer(
             batch.output_format,
             "lint",
-            _tables(found, shown, batch, gate, against=baseline is not None),
+            _tables(found, shown, batch, gate, each=each, against=baseline is not None),
             {
                 "kernels": (_entry(one, gate) for one in shown),
                 "partial": len(shown) < len(found),
@@ -241,10 +250,16 @@ def _entry(linted: Linted, gate: Gate) -> Data:
 
 
 def _tables(
-    found: Sequence[Linted], shown: Sequence[Linted], batch: Batch, gate: Gate, *, against: bool
+    found: Sequence[Linted],
+    shown: Sequence[Linted],
+    batch: Batch,
+    gate: Gate,
+    *,
+    each: bool,
+    against: bool,
 ) -> Iterator[RenderableType]:
-    """Each kernel that is shown; with `--only-findings` many of them by cause. `against` a baseline
-    it is said what that knows."""
+    """Each kernel that is shown, its hazards by cause, or one by one with `each`; with
+    `--only-findings` many kernels together. `against` a baseline it is said what that knows."""
     if found and (copy := unchanged_line([one.mending for one in found], found[0].file)):
         yield copy
     if not batch.single and found:
@@ -257,9 +272,11 @@ def _tables(
     else:
         staged = batch.single or not common_stage(found)
         for linted in shown:
-            yield from lint_lines(linted, staged=staged)
+            yield from lint_lines(linted, staged=staged, each=each)
         if any(linted.open_hazards for linted in shown):
             yield Text(FINDINGS, style="dim")
+        if not each and any(has_more(linted.open_hazards) for linted in shown):
+            yield Text(EACH, style="dim")
         named = (identity.short for linted in shown for _, identity in linted.open_hazards)
         if numbering := numbering_words(named):
             yield Text(numbering, style="dim")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from smemreuse.report.hazards import Linted, stage_words
 from smemreuse.report.titles import counted
 from smemreuse.results.evidence import seen_words, severity
 from smemreuse.results.gate import Gate
+from smemreuse.results.hazard_groups import shape_of
 from smemreuse.results.hazards import (
     Hazard,
     HazardKind,
@@ -25,7 +25,6 @@ from smemreuse.results.hazards import (
     doubt_words,
     sure_words,
 )
-from smemreuse.results.sites import Site
 from smemreuse.results.verdict import unfollowed_words
 from smemreuse.results.words import to_be_declared, without_lines
 
@@ -37,9 +36,6 @@ MOST_CAUSES = 6
 
 MOST_NAMES = 8
 """Names of kernels in a folder that are listed for hazards that do not fail."""
-
-_CALL = re.compile(r"[A-Za-z_][\w.:]*(?=\()")
-_BRANCH = re.compile(r"(?:if|for|while)\b")
 
 
 @dataclass(frozen=True)
@@ -197,25 +193,6 @@ def _unknown_lines(found: Sequence[Linted], names: Sequence[str]) -> Iterator[Te
         yield Text(f"not followed: {counted(len(kernels), 'kernel')}", style="bold")
     for reason, listed in sorted(reasons.items(), key=lambda one: -len(one[1])):
         yield Text(f"  {len(listed):,} {unfollowed_words(reason)}: {_listed([*listed])}")
-
-
-# Shapes of statements ----------------------------------------------------------------------------
-
-
-def shape_of(hazard: Hazard) -> str:
-    """What its statements are, without names and numbers: `tma_load` after a store."""
-    here = _kind_of(hazard.site)
-    if hazard.other is None:
-        return f"at {here}"
-    return f"at {here} after {_kind_of(hazard.other)}"
-
-
-def _kind_of(site: Site) -> str:
-    """The operation that a statement is, or that it is a branch or a store."""
-    if _BRANCH.match(site.statement):
-        return "a branch"
-    call = _CALL.match(site.statement)
-    return f"`{call[0]}`" if call else "a store"
 
 
 # Names of kernels --------------------------------------------------------------------------------

@@ -9,13 +9,15 @@ from rich.text import Text
 
 from smemreuse.errors import printable
 from smemreuse.report.data import Data, site_data
+from smemreuse.report.hazard_causes import cause_lines, undecided_words
 from smemreuse.report.preconditions import assumed_where
 from smemreuse.report.timeline import timeline_of, timeline_text
 from smemreuse.report.titles import counted
 from smemreuse.results.accepted import Acceptances, Identity
-from smemreuse.results.evidence import by_severity, seen_of, seen_words
+from smemreuse.results.evidence import seen_of, seen_words
 from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
 from smemreuse.results.gate import Gate
+from smemreuse.results.hazard_groups import HazardCause, by_cause
 from smemreuse.results.hazards import (
     Hazard,
     HazardKind,
@@ -29,11 +31,12 @@ from smemreuse.results.known_hazards import KnownKernel
 from smemreuse.results.mending import Mending
 from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.sites import Site, place_of
+from smemreuse.results.undecided import Undecided
 from smemreuse.results.verdict import unfollowed_words
 from smemreuse.results.words import without_lines
 
 MAX_LISTED = 5
-"""Hazards of a kernel that are listed where it is one of many; JSON has all."""
+"""Causes of hazards of a kernel that are listed where it is one of many; JSON has all."""
 
 UNFOLLOWED = "not followed to the end"
 """`LintStatus.UNKNOWN`, for people."""
@@ -111,24 +114,15 @@ def status_text(status: LintStatus) -> Text:
 # Text -------------------------------------------------------------------------------------------
 
 
-def lint_lines(linted: Linted, *, staged: bool = True) -> Iterator[Text]:
-    """The status of a kernel, its hazards with their mends, and what is open; with which barriers
-    lint has counted, if `staged`."""
+def lint_lines(linted: Linted, *, staged: bool = True, each: bool = False) -> Iterator[Text]:
+    """The status of a kernel, its hazards with their mends by their cause, or one by one with
+    `each`, and what is open; with which barriers lint has counted, if `staged`."""
     report = linted.report
     where = f"{printable(linted.file)}: {report.kernel}"
     if staged:
         where = f"{where}, {stage_words(report)}"
     yield status_text(report.status).append(f": {where}", style="default")
-    doubted: set[str] = set()
-    for hazard, identity in sorted(linted.open_hazards, key=lambda one: by_severity(one[0])):
-        line = place_of(hazard.site)
-        yield Text(f"  {line}{brief_sentence(hazard)} [{identity.short}]")
-        yield Text(f"    fix: {hazard.mend.sentence}")
-        if hazard.certain:
-            yield Text(f"    {seen_words(hazard)}", style="dim")
-        elif (doubt := doubt_of(hazard)) not in doubted:
-            doubted.add(doubt)
-            yield Text(f"    {doubt}", style="dim")
+    yield from cause_lines(linted.open_hazards, each=each)
     for reason in report.unknown:
         told = f"{unfollowed_words(reason)}{_unchecked(reason)}"
         yield Text(f"  {UNFOLLOWED}, so there may be more hazards: {told}")
@@ -159,6 +153,8 @@ def shown_lines(linted: Linted, finding: str, width: int = 100) -> Iterator[Text
         for line in timeline_text(timeline_of(hazard), width):
             yield Text(line)
         yield Text("x: what is missing between the two; =>: what that may lead to", style="dim")
+        if hazard.undecided is not None:
+            yield Text(f"possible, not certain: {undecided_words([hazard])}")
         yield Text(seen_words(hazard) if hazard.certain else doubt_of(hazard), style="dim")
 
 
@@ -175,15 +171,17 @@ def accepted_lines(linted: Linted) -> Iterator[Text]:
 
 
 def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
-    """The first hazards of one of many kernels, a line for each; none where it was not linted."""
+    """The first hazards of one of many kernels, a line for each cause; none where it was not
+    linted."""
     if found is None:
         return
-    hazards = [one for one in found.hazards if one.accepted is None]
-    for hazard in hazards[:MAX_LISTED]:
+    groups = by_cause((one, None) for one in found.hazards if one.accepted is None)
+    for (hazard, _), *rest in groups[:MAX_LISTED]:
         source = f"from {hazard.site.source}: " if hazard.site.source is not None else ""
-        yield Text(f"{name}: {source}{brief_sentence(hazard)}")
-    if len(hazards) > MAX_LISTED:
-        yield Text(f"{name}: ... and {len(hazards) - MAX_LISTED} more hazards")
+        more = f" ({len(rest):,} more of this cause)" if rest else ""
+        yield Text(f"{name}: {source}{brief_sentence(hazard)}{more}")
+    if left := sum(map(len, groups[MAX_LISTED:])):
+        yield Text(f"{name}: ... and {counted(left, 'more hazard')}")
     if found.accepted:
         yield Text(f"{name}: {found.accepted:,} accepted")
     for reason in found.unknown[:1]:
@@ -222,7 +220,7 @@ def lint_entry(linted: Linted, gate: Gate) -> Data:
 
 
 def report_data(report: LintReport) -> Data:
-    """What was found in a kernel."""
+    """What was found in a kernel, each hazard by itself; those of one cause have one `group`."""
     return {
         **picked(report, "status clean"),
         "barriers": "later" if report.barriers_follow else "present",
@@ -236,6 +234,7 @@ def _told_data(hazard: Hazard, identity: Identity) -> Data:
     return {
         **hazard_data(hazard, identity.kernel),
         "finding": identity.short,
+        "group": HazardCause.of(hazard).identity(identity.kernel),
         "accepted": as_data(hazard.accepted),
     }
 
@@ -253,6 +252,7 @@ def hazard_data(hazard: Hazard, kernel: str) -> Data:
         **picked(hazard, "buffers bytes agents"),
         "blocks": dict(hazard.blocks),
         "witness": hazard.witness,
+        "undecided": _undecided_data(hazard.undecided),
         "mend": {
             **picked(mend, "remedy sentence"),
             "behind": site_data(mend.after),
@@ -265,6 +265,12 @@ def hazard_data(hazard: Hazard, kernel: str) -> Data:
             for one in (seen_of(hazard) if hazard.certain else ())
         ],
     }
+
+
+def _undecided_data(open_: Undecided | None) -> Data | None:
+    if open_ is None:
+        return None
+    return {**picked(open_, "kind sentence"), "site": site_data(open_.site)}
 
 
 # Findings ---------------------------------------------------------------------------------------
@@ -280,13 +286,15 @@ def hazard_findings(linted: Linted, gate: Gate) -> Iterator[Finding]:
     """The hazards of a kernel that are new or accepted, at their lines of the dump, and what was
     not followed if that fails. What makes the exit code 1 is an error, and nothing else is."""
     kernel = linted.report.kernel
+    firsts: dict[HazardCause, Hazard] = {}
     for hazard, _ in linted.told:
         lesser = Level.WARNING if hazard.certain else Level.NOTE
+        doubt = _doubt_words(hazard, firsts.setdefault(HazardCause.of(hazard), hazard))
         yield Finding(
             hazard.kind.value,
             Level.ERROR if gate.stops(hazard) else lesser,
             kernel,
-            f"{hazard.brief_witness}. Fix: {hazard.mend.sentence}",
+            f"{hazard.brief_witness}. {doubt}Fix: {hazard.mend.sentence}",
             _place(linted.file, hazard.site),
             hazard.fingerprint(kernel),
             tuple(_related(linted.file, hazard)),
@@ -297,6 +305,16 @@ def hazard_findings(linted: Linted, gate: Gate) -> Iterator[Finding]:
         fingerprint = fingerprint_of(kernel, NOT_FOLLOWED, without_lines(reason))
         place = Location(linted.file)
         yield Finding(NOT_FOLLOWED, Level.ERROR, kernel, message, place, fingerprint)
+
+
+def _doubt_words(hazard: Hazard, first: Hazard) -> str:
+    """Why a hazard is only possible, in a sentence; where the `first` of its cause has another
+    line, that line."""
+    if hazard.undecided is None:
+        return ""
+    if first.site.line not in (None, hazard.site.line):
+        return f"Possible, not certain: for the reason that line {first.site.line} has. "
+    return f"Possible, not certain: {undecided_words([hazard])}. "
 
 
 def _related(file: str, hazard: Hazard) -> Iterator[Location]:

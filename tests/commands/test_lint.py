@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from smemreuse.commands.lint import EACH
 from smemreuse.commands.output import ANNOTATIONS, NO_ANNOTATION
 from smemreuse.report.hazard_exits import MOST_OTHERS
 from smemreuse.results.hazards import HazardKind
@@ -268,3 +269,33 @@ def test_a_finding_that_there_is_not_is_bad_usage() -> None:
         result = run("lint", RACE, "--show", "00000000", *options)
         assert_one_line_error(result.exit_code, result.stdout, result.stderr)
         assert why in result.stderr
+
+
+TWO_READS = """
+@T.prim_func
+def kernel(D: T.Buffer((64,), "int32"), O: T.Buffer((64,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 64)
+    As = T.alloc_buffer((64,), "int32", scope="shared")
+    if D[0] * D[0] == 7:
+        As[tx] = tx
+        O[tx] = As[63 - tx]
+        O[tx] = As[tx ^ 1]
+"""
+
+
+def test_hazards_of_one_cause_are_told_together_and_stay_apart_in_json(tmp_path: Path) -> None:
+    file = tmp_path / "dump.tir"
+    file.write_text(TWO_READS)
+    table, each = (
+        run("lint", file, "--barriers", "present", *more).stdout for more in ([], ["--each"])
+    )
+    (kernel,) = run_json("lint", file, "--barriers", "present", "--format", "json")["kernels"]
+    first, second = kernel["hazards"]
+    assert first["group"] == second["group"]
+    assert (first["undecided"]["kind"], first["undecided"]["site"]["line"]) == ("branch", 6)
+    more = f"    1 more of this cause: As at lines 7, 9 [{second['finding']}]"
+    assert more in table.splitlines()
+    assert EACH in table.splitlines()
+    assert (table.count("fix: "), each.count("fix: ")) == (1, 2)
+    assert "more of this cause" not in each
+    assert EACH not in each

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from smemreuse.report.hazard_counts import known_line
-from smemreuse.report.hazard_groups import grouped_lines, shape_of
+from smemreuse.report.hazard_groups import grouped_lines
 from smemreuse.report.hazards import Linted
 from smemreuse.results.accepted import Accepted
 from smemreuse.results.evidence import seen_words
 from smemreuse.results.gate import FailOn, Gate
+from smemreuse.results.hazard_groups import shape_of
 from smemreuse.results.hazards import (
     Given,
     Hazard,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from smemreuse.report.data import Data
+from smemreuse.report.hazard_causes import undecided_words
 from smemreuse.report.hazards import UNFOLLOWED, Linted, stage_words, status_text
 from smemreuse.report.timeline import timeline_block, timeline_of
 from smemreuse.results.accepted import Identity
 from smemreuse.results.evidence import seen_words
+from smemreuse.results.hazard_groups import by_cause
 from smemreuse.results.hazards import Hazard, LintReport, LintStatus, brief_sentence
 
 _GRAVITY = (LintStatus.CLEAN, LintStatus.UNKNOWN, LintStatus.POSSIBLE, LintStatus.HAZARDS)
@@ -21,23 +24,25 @@ def with_hazards(entry: Data, file: str, report: LintReport | None) -> Data:
 
 
 def _hazards_entry(linted: Linted) -> Data:
-    """A summary, and each hazard with what cures it; accepted ones come last, with the reason."""
+    """A summary, and the hazards by their cause, each with what cures it; accepted ones come last,
+    one by one, with the reason."""
     report = linted.report
-    found = sorted(linted.told, key=_order)
+    open_ = sorted(linted.open_hazards, key=_order)
+    accepted = sorted((one for one in linted.told if one[0].accepted is not None), key=_order)
     return {
         "status": report.status.value,
         "gravity": _GRAVITY.index(report.status),
         "summary": _summary(linted),
         "stage": stage_words(report),
-        "hazards": [_hazard(*one) for one in found],
+        "hazards": [*map(_group, by_cause(open_)), *(_group([one]) for one in accepted)],
         "unknown": list(report.unknown),
         "assumptions": list(report.assumptions),
     }
 
 
-def _order(one: tuple[Hazard, Identity]) -> tuple[bool, bool, int]:
+def _order(one: tuple[Hazard, Identity]) -> tuple[bool, int]:
     hazard, _ = one
-    return hazard.accepted is not None, not hazard.certain, hazard.site.line or 0
+    return not hazard.certain, hazard.site.line or 0
 
 
 def _summary(linted: Linted) -> str:
@@ -48,6 +53,17 @@ def _summary(linted: Linted) -> str:
     if linted.unknown and linted.report.status is not LintStatus.UNKNOWN:
         told.append(UNFOLLOWED)
     return ", ".join(told) or status_text(linted.report.status).plain
+
+
+def _group(found: Sequence[tuple[Hazard, Identity]]) -> Data:
+    """The first hazard of a cause, with why it is only possible, and the others of it."""
+    first, *rest = found
+    is_open = first[0].undecided is not None
+    return {
+        **_hazard(*first),
+        "undecided": undecided_words(one for one, _ in found) if is_open else "",
+        "more": [_hazard(*one) for one in rest],
+    }
 
 
 def _hazard(hazard: Hazard, identity: Identity) -> Data:

@@ -131,7 +131,15 @@ class KernelView {
       if (one.accepted) item.append(text(`Accepted: ${one.accepted}`, "div"));
       else item.append(text(`Fix: ${one.fix}`, "div", { class: "about" }));
       if (one.seen && !one.accepted) item.append(element("div", one.seen, { class: "about" }));
+      if (one.undecided) item.append(text(`Possible, not certain: ${one.undecided}`, "div", { class: "about" }));
       item.append(...timeline(one.drawn));
+      if (one.more?.length) {
+        const more = element("details", "", { class: "likewise" });
+        const others = element("ul");
+        others.append(...one.more.map(hazard));
+        more.append(element("summary", `${one.more.length} more of this cause`), others);
+        item.append(more);
+      }
       return item;
     };
     const list = element("ul");
