@@ -130,11 +130,10 @@ def _too_large(
 def _mended(dump: Dump, barriers: BarrierStage) -> Dump:
     """The dump with its mends in, which are told."""
     from smemreuse.compilers.text.mend import mend_text  # and the linter, which only this needs
-    from smemreuse.report.mending import mending_lines
 
     found = mend_text(dump, barriers)
     for mending in found.mendings:
-        say_folded(mending_lines(mending))
+        say_folded(mending.sentences)
     return found.dump
 
 

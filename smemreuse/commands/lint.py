@@ -50,7 +50,7 @@ from smemreuse.report.hazards import (
     lint_lines,
     shown_lines,
 )
-from smemreuse.report.mending import is_clean, mending_data, mending_lines, unchanged_line
+from smemreuse.report.mending import mending_data, unchanged_line
 from smemreuse.report.next_step import NextStep
 from smemreuse.report.next_steps import after_lint, after_shown
 from smemreuse.results.accepted import Acceptances, numbering_words
@@ -222,8 +222,8 @@ def _mended(
         raise error.located(file=file) from None
     reports = []
     for kernel, mending in zip(found.dump.kernels, found.mendings, strict=True):
-        if tells_clean or not all(map(is_clean, found.mendings)):
-            say_folded(mending_lines(mending))
+        if tells_clean or not all(one.is_clean for one in found.mendings):
+            say_folded(mending.sentences)
         later = mending.before.barriers_follow
         stage = BarrierStage.LATER if later else BarrierStage.PRESENT
         reports.append(replace(_linted(output, kernel, stage), mending=mending))

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from smemreuse.report.hazards import STYLES, UNFOLLOWED, Linted, stage_words
+from smemreuse.report.hazards import STYLES, Linted, stage_words
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import tally
-from smemreuse.results.hazards import LintStatus
+from smemreuse.results.hazards import UNFOLLOWED, LintStatus
 
 _COUNTED = {
     LintStatus.HAZARDS: "with certain hazards",

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from smemreuse.errors import printable
-from smemreuse.report.hazards import UNFOLLOWED, Linted
+from smemreuse.report.hazards import Linted
 from smemreuse.report.titles import counted, holding
 from smemreuse.results.accepted import Identity
 from smemreuse.results.gate import FailOn, Gate
-from smemreuse.results.hazards import Hazard, HazardOrigin
+from smemreuse.results.hazards import UNFOLLOWED, Hazard, HazardOrigin
 
 MOST_OTHERS = 3
 """The most findings that the line about the exit code names one by one."""

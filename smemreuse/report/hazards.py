@@ -19,6 +19,7 @@ from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
 from smemreuse.results.gate import Gate
 from smemreuse.results.hazard_groups import HazardCause, by_cause
 from smemreuse.results.hazards import (
+    UNFOLLOWED,
     Hazard,
     HazardKind,
     LintReport,
@@ -37,9 +38,6 @@ from smemreuse.results.words import without_lines
 
 MAX_LISTED = 5
 """Causes of hazards of a kernel that are listed where it is one of many; JSON has all."""
-
-UNFOLLOWED = "not followed to the end"
-"""`LintStatus.UNKNOWN`, for people."""
 
 STYLES = {LintStatus.CLEAN: "green", LintStatus.HAZARDS: "bold red"}
 

@@ -274,6 +274,10 @@ def _bare(site: Site | None) -> Site | None:
     return None if site is None else site.without_statement()
 
 
+UNFOLLOWED = "not followed to the end"
+"""`LintStatus.UNKNOWN`, for people."""
+
+
 @dataclass(frozen=True, slots=True)
 class AssumedAt:
     """Something that the absence of hazards rests on; of accesses of one buffer at a line, where

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from smemreuse.ir.expr import Call, Expr, format_expr
 from smemreuse.ir.kernel import Evaluate, Stmt
 from smemreuse.ir.labels import label
-from smemreuse.results.hazards import Hazard, LintReport, Remedy, brief_sentence, hazard_sentence
+from smemreuse.results.hazards import (
+    UNFOLLOWED,
+    Hazard,
+    LintReport,
+    LintStatus,
+    Remedy,
+    brief_sentence,
+    hazard_sentence,
+)
 from smemreuse.results.sites import Site
+from smemreuse.results.verdict import unfollowed_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +172,50 @@ class Mending:
     def edits(self) -> tuple[Edit, ...]:
         return tuple(one.edit for one in self.mends)
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether there was nothing to mend."""
+        return not self.edits and self.before.status is LintStatus.CLEAN
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was put in, what could not be mended and why, and what lint finds then."""
+        told = (*self._done(), *self._left(), self._outcome)
+        return tuple(f"{self.kernel}: {one}" for one in told)
+
+    def _done(self) -> Iterator[str]:
+        explained = list[Hazard]()
+        for one in self.mends:
+            yield one.brief_repetition if one.hazard in explained else one.brief_sentence
+            explained.append(one.hazard)
+
+    def _left(self) -> Iterator[str]:
+        for left in self.unmended:
+            site = left.hazard.site
+            yield f"not fixed: {left.hazard.kind} at {site.shortened(str(site))}: {left.why}"
+        for reason in self.after.unknown:
+            yield f"not followed: {unfollowed_words(reason)}"
+
+    @property
+    def _outcome(self) -> str:
+        if self.mends and self.after.status is not LintStatus.CLEAN:
+            fixed, left = len(self.mends), len(self.unmended)
+            return f"{fixed:,} fixed, {left:,} left: lint finds it {_FOUND[self.after.status]}"
+        if self.mends:
+            return "fixed: lint finds it clean"
+        if self.is_clean:
+            return "clean: nothing to fix, and nothing changed"
+        return f"nothing inserted: lint finds it {_FOUND[self.after.status]}"
+
     def taken_back(self, doubt: str) -> Mending:
         """The same, with nothing put in, and why."""
         left = tuple(Unmended(one.hazard, doubt) for one in self.mends)
         return Mending(self.before, self.before, (), (*left, *self.unmended), doubt)
+
+
+_FOUND = {
+    LintStatus.CLEAN: "clean",
+    LintStatus.HAZARDS: "with certain hazards",
+    LintStatus.POSSIBLE: "with possible hazards",
+    LintStatus.UNKNOWN: UNFOLLOWED,
+}

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from smemreuse.report.data import Data
 from smemreuse.report.hazard_causes import undecided_words
-from smemreuse.report.hazards import UNFOLLOWED, Linted, stage_words, status_text
+from smemreuse.report.hazards import Linted, stage_words, status_text
 from smemreuse.report.timeline import timeline_block, timeline_of
 from smemreuse.results.accepted import Identity
 from smemreuse.results.evidence import seen_words
 from smemreuse.results.hazard_groups import by_cause
-from smemreuse.results.hazards import Hazard, LintReport, LintStatus, brief_sentence
+from smemreuse.results.hazards import UNFOLLOWED, Hazard, LintReport, LintStatus, brief_sentence
 
 _GRAVITY = (LintStatus.CLEAN, LintStatus.UNKNOWN, LintStatus.POSSIBLE, LintStatus.HAZARDS)
 """Statuses from the best to the worst: the order in which the overview sorts them."""
