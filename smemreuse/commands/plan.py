@@ -83,16 +83,19 @@ def _too_large(
     return (subject.file, known) if fits is False else None
 
 
-def _size_lines(subject: Subject, made: Plan, arch: Architecture | None) -> Iterator[Text]:
-    """What a plan gains, and that no block launches with it where the notes do not tell."""
-    if not made.symbolic_offsets:
-        yield Text(_gain(subject, made, arch))
-    large = _too_large(subject, made, arch)
-    if large is not None and made.provenance.occupancy is None:
+def _note_lines(subject: Subject, made: Plan, arch: Architecture | None) -> Iterator[Text]:
+    """What is to be known of a plan, and that no block launches with it, in place of the note that
+    says so of fewer objectives; `arch` is what was asked for, if anything."""
+    large, provenance = _too_large(subject, made, arch), made.provenance
+    if large is not None:
+        provenance = replace(provenance, occupancy=None)
+    yield from map(Text, notes_for_people(provenance, compiler_of(subject.kernel)))
+    if large is not None:
         _, on = large
+        whose = "; --arch plans for another GPU than the dump's" * (arch is None)
         yield Text(
             f"no block launches on {on.name}, where one has at most {on.per_block:,} bytes of "
-            "shared memory",
+            f"shared memory{whose}",
             style="bold red",
         )
 
@@ -122,7 +125,8 @@ def _tables(
             continue
         yield plan_table(out, subject, made)
         yield Text(POSITIONS, style="dim")
-        yield from _size_lines(subject, made, arch)
+        if not made.symbolic_offsets:
+            yield Text(_gain(subject, made, arch))
         apart = kept_apart(subject.kernel, made) if made.policy == "dataflow" else {}
         for why, pairs in apart.items():
             names = "; ".join(grouped(pairs, MOST_APART))
@@ -131,7 +135,7 @@ def _tables(
         last = [] if hoped is None else [hoped_line(subject, *hoped)]
         if made.offsets:
             yield from _chart(out, subject, chosen)
-        yield from map(Text, notes_for_people(made.provenance, compiler_of(subject.kernel)))
+        yield from _note_lines(subject, made, arch)
         yield from last
         yield from rules_lines(line.plain for line in last)
 

@@ -16,7 +16,10 @@ from smemreuse.results.words import DEFAULT_MERGE
 
 _SHIPPED = "smemreuse's proved layout or, where that is no better, the default one."
 _KEPT = f"`kept`: the layout of the {DEFAULT_MERGE}, as no better one is proved."
-_INNER = "inner: finer live ranges, not safe in general, so never chosen"
+_INNER = (
+    "inner: a buffer lives from its first access to its last one, though a loop may come round to "
+    "it again, which is not safe: never chosen"
+)
 SCOPES = (
     f"{BLOCKS} of a kernel in two scopes: each row has the other scope's buffers side by side, so "
     "the two may differ."

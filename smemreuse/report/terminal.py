@@ -32,7 +32,7 @@ _LOOPS = "loops"
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "*"}
 _INK = "black"
 _AXES = "across: program order; a letter: its buffer is live there, a dot: free"
-_KEY = "[ gen   ) kill   r read   w write   * both"
+_KEY = "[==) live   r read   w write   * both"
 _SYNC = {
     "wait": (":", "wait"),
     "to come": ("+", "barrier that the compiler may insert"),

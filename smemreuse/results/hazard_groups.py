@@ -32,7 +32,7 @@ class HazardCause:
     certain: bool
     origin: HazardOrigin
     mechanism: str
-    condition: str
+    condition: tuple[str, ...]
     contention: Contention | None
     undecided: UndecidedKind | None
     form: str
@@ -45,7 +45,7 @@ class HazardCause:
             hazard.certain,
             hazard.origin,
             hazard.mechanism if hazard.certain or open_ is None else "",
-            hazard.condition,
+            (*hazard.if_long, *map(str, hazard.if_given)),
             hazard.contention,
             None if open_ is None else open_.kind,
             "" if open_ is None else _form(open_.kind, open_.site),

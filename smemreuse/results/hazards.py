@@ -214,7 +214,19 @@ class Hazard:
     @property
     def condition(self) -> str:
         """What has to be so for a certain hazard to happen, in words; empty if nothing has to."""
-        return condition_words(" and ".join(self.if_long), " and ".join(map(str, self.if_given)))
+        loops, inputs = " and ".join(self.if_long), " and ".join(map(str, self.if_given))
+        return condition_words(loops, inputs, self._round)
+
+    @property
+    def _round(self) -> int | None:
+        """The last round, from 1 on, in which its statements are seen, of the one loop that has to
+        be long enough; None where that is a round of a loop taken to be very long."""
+        if len(self.if_long) != 1:
+            return None
+        names = (self.if_long[0], f"{self.if_long[0]} - begin")
+        sites = (site for site in (self.site, self.other) if site is not None)
+        rounds = [at + 1 for site in sites for name, at in site.loops if name in names]
+        return max(rounds) if rounds and 0 < max(rounds) <= MOST_ROUNDS else None
 
     @property
     def sureness(self) -> tuple[bool, bool, bool]:
@@ -257,9 +269,15 @@ def _beginning(hazard: Hazard) -> str:
     return f"{hazard.kind} ({sure})"
 
 
-def condition_words(loops: str, inputs: str) -> str:
-    """The loops that have to be long enough, and the inputs that have to be so."""
-    long = f"the loop over {loops} is long enough" if loops else ""
+MOST_ROUNDS = 1_000
+"""The most rounds that are counted; a loop that may have any number is followed with more."""
+
+
+def condition_words(loops: str, inputs: str, seen: int | None = None) -> str:
+    """The loops that have to be long enough, and the inputs that have to be so; `seen`: the
+    last round that the hazard was seen in."""
+    last = "" if seen is None else f", at least {seen:,} round{'s' * (seen > 1)}"
+    long = f"the loop over {loops} is long enough{last}" if loops else ""
     return " and ".join(filter(None, (long, inputs)))
 
 

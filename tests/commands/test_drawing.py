@@ -84,7 +84,7 @@ def test_piped_tables_are_as_wide_as_columns_says(monkeypatch: pytest.MonkeyPatc
         assert (text == wide) == (width == 160)
 
 
-def test_plan_says_that_no_block_launches() -> None:
+def test_plan_says_that_no_block_launches(tmp_path: Path) -> None:
     """Also where it is planned for bytes, which asks for no architecture."""
     dump, large = DUMPS / "stream_k.sm_90a.tir", "no block launches on sm_75, where one has at most"
     assert (
@@ -93,5 +93,9 @@ def test_plan_says_that_no_block_launches() -> None:
     )
     assert "no block launches" not in run("plan", "--objective", "bytes", dump).stdout
     told = run("plan", "--arch", "sm_75", dump).stdout
-    assert "does not fit on sm_75" in told
-    assert "no block launches" not in told
+    assert f"{large} 65,536 bytes of shared memory\n" in told
+    assert "does not fit" not in told
+    own = tmp_path / "own.tir"
+    own.write_text(dump.read_text().replace("sm_90a", "sm_75"))
+    told = run("plan", own).stdout
+    assert f"{large} 65,536 bytes of shared memory; --arch plans for another GPU" in told
