@@ -14,7 +14,7 @@ from smemreuse.report.residents import residents_data
 from smemreuse.report.titles import counted
 from smemreuse.results.headroom import Change, Headroom, NextBlock
 from smemreuse.results.plan import Plan
-from smemreuse.results.residents import REGISTERS, SHARED_MEMORY, THREADS, Residents
+from smemreuse.results.residents import SHARED_MEMORY
 from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.timeline import Step
 
@@ -71,7 +71,7 @@ def headroom_lines(both: ShippedHeadroom, *, everything: bool = False) -> Iterat
         yield Text(f"  and {len(rest)} more of {sum(one.bytes for one in rest):,} bytes")
     yield from _beyond_lines(both)
     if found.residents is not None:
-        yield Text(residents_words(found.residents))
+        yield Text(found.residents.words)
     if both.smallest.next_block is not None:
         yield from _next_block_lines(both.smallest.next_block, both)
     yield from _change_lines(both, everything or both.objective == "bytes")
@@ -146,37 +146,11 @@ def _next_block_lines(found: NextBlock, both: ShippedHeadroom) -> Iterator[Text]
         yield Text(f"  {'and ' if number else ''}{change.condition}")
 
 
-def _of_the_sm(limit: str) -> str:
-    return limit if limit in (REGISTERS, THREADS, SHARED_MEMORY) else f"the number of {limit}"
-
-
 def place(step: Step) -> str:
     """A position's statement and line; of the end of a scope the lines from its head to its end."""
     if step.is_end:
         return end_of_scope(step.stmt)
     return f"`{brief(step.stmt)}`{place_words(step.stmt.line, source_of(step.stmt))}"
-
-
-def residents_words(found: Residents) -> str:
-    """How many blocks there are on an SM, and what stops one more."""
-    on = f"{found.arch}{' (assumed)' if found.assumed else ''}"
-    limits = " and ".join(_limit(found, one) for one in found.limits)
-    if not found.blocks:
-        return f"no block launches on {on}, stopped by {limits}"
-    return f"blocks per SM of {on}: {found.blocks}; one more is stopped by {limits}"
-
-
-def _limit(found: Residents, limit: str) -> str:
-    if limit == REGISTERS and found.registers is not None:
-        most = found.most_registers
-        room = f"; {most} would allow it" if most else ""
-        return f"registers ({found.registers.words}{room})"
-    if limit == THREADS:
-        return f"threads ({found.threads:,} a block)"
-    if limit == SHARED_MEMORY and found.most_bytes is not None:
-        over = found.block_bytes - found.most_bytes
-        return f"shared memory (a block takes {found.block_bytes:,} bytes, {over:,} too many)"
-    return _of_the_sm(limit)
 
 
 def change_words(change: Change, found: Headroom) -> str:

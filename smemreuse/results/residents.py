@@ -86,3 +86,24 @@ class Residents:
     def excess(self) -> int | None:
         """Bytes that a block must lose for one more to be resident, if those would do."""
         return self.bytes_over if self.limits == (SHARED_MEMORY,) else None
+
+    @property
+    def words(self) -> str:
+        """How many blocks there are on an SM, and what stops one more."""
+        on = f"{self.arch}{' (assumed)' if self.assumed else ''}"
+        limits = " and ".join(map(self._limit, self.limits))
+        if not self.blocks:
+            return f"no block launches on {on}, stopped by {limits}"
+        return f"blocks per SM of {on}: {self.blocks}; one more is stopped by {limits}"
+
+    def _limit(self, limit: str) -> str:
+        if limit == REGISTERS and self.registers is not None:
+            room = f"; {self.most_registers} would allow it" if self.most_registers else ""
+            return f"registers ({self.registers.words}{room})"
+        if limit == THREADS:
+            return f"threads ({self.threads:,} a block)"
+        if limit == SHARED_MEMORY and self.most_bytes is not None:
+            over = self.block_bytes - self.most_bytes
+            return f"shared memory (a block takes {self.block_bytes:,} bytes, {over:,} too many)"
+        words = (REGISTERS, THREADS, SHARED_MEMORY)
+        return limit if limit in words else f"the number of {limit}"
