@@ -73,19 +73,24 @@ class SessionReports(SessionLog):
 
     def explain(self, kernel: str | None = None, *buffers: str) -> Explanation | Text:
         """What `smemreuse run` prints of all kernels, or of one, as text; of two buffers of one,
-        why they may share bytes or not.
+        why they may share bytes or not. Beneath all kernels stands what levers were pulled.
 
         `kernel` is the name of one; where several have it, with a number as in `gemm_kernel #2`.
         Raises `InputError` for a kernel or a buffer that there is not.
         """
         if kernel is None:
-            return Text(_described(self._explained, self.objective))
+            return Text("\n".join([_described(self._explained, self.objective), *self._notes]))
         found = self._named(kernel)
         if not buffers:
             return Text(_described([found], self.objective))
         if len(buffers) != 2:
             raise InputError(f"give two buffers, or none, not {len(buffers)}")
         return _explained_pair(found, *buffers)
+
+    @property
+    def _notes(self) -> Sequence[str]:
+        """Lines beneath those of all kernels."""
+        return ()
 
     @property
     def _explained(self) -> Sequence[RunKernel]:

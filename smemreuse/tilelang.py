@@ -7,7 +7,7 @@ Needs TileLang, which the extra `tilelang` brings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,12 +20,12 @@ from smemreuse.compilers.tilelang.estimate import footprint
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.levers.passes import install_levers
 from smemreuse.compilers.tilelang.passes_once import lowered_once
-from smemreuse.compilers.tilelang.session import FitRequest, TileLangLog, TileLangSession
+from smemreuse.compilers.tilelang.session import LeverRequest, TileLangLog, TileLangSession
 from smemreuse.compilers.tilelang.visitor import read_function, read_module
 from smemreuse.errors import PlanError
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
-from smemreuse.pipeline.options import checked_options
+from smemreuse.pipeline.options import OBJECTIVE_ALIASES, checked_options
 from smemreuse.results.ranking import Ranking
 from smemreuse.sessions import SessionReports
 from smemreuse.targets.architectures import architecture
@@ -62,11 +62,18 @@ class Session(SessionReports, TileLangLog, TileLangSession):
     - `mendings`: what came of each kernel, merged or not, under `merge(mend=True)`.
     - `trimmings`: what came of each kernel, merged or not, under `merge(trim=True)`.
     - `fittings`: what came of each function under `merge(objective="fit")`.
+    - `speedups`: what came of each function under `merge(levers=True)`.
     - `reloaded`: the names of functions that came out of TileLang's cache on disk. These were not
       lowered, and have no plan here.
     """
 
     compiles: ClassVar[bool] = True
+
+    @property
+    def _notes(self) -> Sequence[str]:
+        """What levers were pulled in each function, or why none was."""
+        fitted = [one.sentence for one in self.fittings]
+        return [*fitted, *(one.sentence for one in self.speedups)]
 
 
 @contextmanager
@@ -79,6 +86,7 @@ def merge(
     unchecked: bool = False,
     mend: bool = False,
     trim: bool = False,
+    levers: bool = False,
     limit: int | None = None,
     arch: str | None = None,
 ) -> Iterator[Session]:
@@ -116,27 +124,37 @@ def merge(
     say what was done, with the bytes after each change, and what was refused. A function that fits
     stays as it is, and is planned for speed.
 
+    With `levers=True`, objective "speed", the loops of a function get fewer stages where that holds
+    one more block on an SM, or leaves more L1, and the model of `advise` says a gain of 1.05 times
+    or more. Each change is proved, and `lint` finds no more, as above. The session's `speedups` say
+    what was done and what it should gain, or why nothing was.
+
     A function that smemreuse fails on is merged by TileLang's own pass, with a warning; the session
     lists it in `left`. Raises `PlanError` for an unknown policy, packer, objective or architecture,
-    and for a limit without objective "fit".
+    for a limit without objective "fit", and for levers with another one than "speed".
     """
-    fit = _fit_request(objective, limit, arch)
-    options = checked_options(policy, packer, "speed" if fit else objective, strict=strict)
+    wanted = _lever_request(objective, levers, limit, arch)
+    planned_for = "speed" if objective == "fit" else objective
+    options = checked_options(policy, packer, planned_for, strict=strict)
     install()
-    if fit is not None:
+    if wanted is not None:
         install_levers()
     session = Session.of(options, unchecked=unchecked)
-    session.mend, session.trim, session.fit = mend, trim, fit
-    with confined(session), lowered_once() if fit else nullcontext():
+    session.mend, session.trim, session.levers = mend, trim, wanted
+    with confined(session), lowered_once() if wanted else nullcontext():
         yield session
 
 
-def _fit_request(objective: str, limit: int | None, arch: str | None) -> FitRequest | None:
-    """What objective "fit" asks for; None for any other one."""
+def _lever_request(
+    objective: str, levers: bool, limit: int | None, arch: str | None
+) -> LeverRequest | None:
+    """What levers are pulled for; None where none are."""
+    if levers and OBJECTIVE_ALIASES.get(objective, objective) != "speed":
+        raise PlanError(f'levers=True goes with objective "speed", not {objective!r}')
     if objective != "fit":
         if limit is not None or arch is not None:
             raise PlanError(f'a limit or an arch goes with objective "fit", not {objective!r}')
-        return None
+        return LeverRequest(for_speed=True) if levers else None
     if limit is not None and limit <= 0:
         raise PlanError(f"a limit is a number of bytes above 0, not {limit}")
-    return FitRequest(limit if arch is None or limit else architecture(arch).per_block)
+    return LeverRequest(limit if arch is None or limit else architecture(arch).per_block)

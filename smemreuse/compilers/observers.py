@@ -16,7 +16,7 @@ from smemreuse.compilers.functions import DeviceFunction, MergeRequest, PlannedF
 from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
-from smemreuse.results.fitting import Fitting
+from smemreuse.results.fitting import Fitting, Speedup
 from smemreuse.results.mending import Mending
 from smemreuse.results.trimming import Trimming
 
@@ -41,6 +41,9 @@ class SessionObserver:
 
     def on_fitted(self, fitting: Fitting) -> None:
         """What came of fitting a function into the memory of a block."""
+
+    def on_sped_up(self, speedup: Speedup) -> None:
+        """What came of pulling levers for speed in a function."""
 
     def on_trimmed(self, trimmings: Sequence[Trimming]) -> None:
         """What came of trimming each kernel of a function."""

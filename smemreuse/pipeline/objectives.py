@@ -35,7 +35,7 @@ def resident_blocks(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Re
     return residents_of(kernel, [plan], arch, threads=threads_of(kernel) or WARP)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class SmStanding:
     """What a plan leaves of an SM; more is better: resident `blocks`, and the bytes of L1."""
 
@@ -88,6 +88,31 @@ def rooms(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> list[int
     growths = (memory.growth(smallest.scope, most) for most in on.largest_by_step(*_asked(found)))
     arena = smallest.arena_rounded
     return [(arena + growth) // ARENA_ALIGNMENT * ARENA_ALIGNMENT for growth in growths]
+
+
+def better_sizes(found: Residents, arch: Architecture) -> list[int]:
+    """The most bytes of a block with which an SM would stand better, the most first: one size for
+    each number of resident blocks and each size of L1.
+
+    Empty where bytes are not what is short, and for a block that does not launch.
+    """
+    if not found.blocks:
+        return []
+    usual, asked = SmStanding.by(found, arch), _asked(found)[1:]
+
+    def standing(size: int) -> SmStanding:
+        return SmStanding(arch.resident_blocks(size, *asked), arch.l1_left(size, *asked))
+
+    sizes = {
+        arch.largest_within(step, blocks)
+        for blocks in range(found.blocks, arch.resident_blocks(0, *asked) + 1)
+        for step in arch.carveouts
+    }
+    largest: dict[SmStanding, int] = {}
+    for size in sorted(sizes, reverse=True):
+        if 0 < size < found.block_bytes:
+            largest.setdefault(standing(size), size)
+    return [size for one, size in largest.items() if one > usual]
 
 
 @dataclass(frozen=True)

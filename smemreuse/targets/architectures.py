@@ -117,11 +117,15 @@ class Architecture:
         """
         least = self.carveout(shared_bytes, threads, registers, barriers)
         resident = self.resident_blocks(shared_bytes, threads, registers, barriers)
-        most = self.largest_for(resident)
         for step in self.carveouts:
-            within = step // resident // self.granularity * self.granularity - self.reserved
             if step >= least:
-                yield max(shared_bytes, min(within, most))
+                yield max(shared_bytes, self.largest_within(step, resident))
+
+    def largest_within(self, step: int, blocks: int) -> int:
+        """The most bytes that each of so many resident blocks can have in a carve-out step; below 0
+        where it has no room for what the driver adds."""
+        within = step // blocks // self.granularity * self.granularity - self.reserved
+        return min(within, self.largest_for(blocks))
 
     def largest_for(self, blocks: int) -> int:
         """The most bytes that each of so many resident blocks can have."""

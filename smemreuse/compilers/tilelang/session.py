@@ -32,7 +32,7 @@ from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.plugins import stamp
-from smemreuse.results.fitting import Fitting
+from smemreuse.results.fitting import Fitting, Speedup
 from smemreuse.results.mending import Mending
 from smemreuse.results.provenance import ObjectiveName
 from smemreuse.results.trimming import Trimming
@@ -61,10 +61,12 @@ class _Lowering(threading.local):
 
 
 @dataclass(frozen=True)
-class FitRequest:
-    """That functions are to fit into `limit` bytes for each block; by default what the GPU has."""
+class LeverRequest:
+    """What levers are pulled for: that functions fit into `limit` bytes for each block, by default
+    what the GPU has; or `for_speed`."""
 
     limit: int | None = None
+    for_speed: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,12 @@ class TileLangLog(SessionLog):
     """As above. A kernel that comes out of TileLang's cache was not lowered again and adds no plan:
     `cached` are the functions that came out of the one on disk, each once, and `reloaded` their
     names. `mendings` are what came of mending each kernel, merged or not, `fittings` what came of
-    fitting each function, `trimmings` what came of trimming each kernel."""
+    fitting each function, `speedups` what came of levers for speed in each, `trimmings` what came
+    of trimming each kernel."""
 
     mendings: list[Mending] = field(default_factory=list)
     fittings: list[Fitting] = field(default_factory=list)
+    speedups: list[Speedup] = field(default_factory=list)
     trimmings: list[Trimming] = field(default_factory=list)
     cached: list[CachedFunction] = field(default_factory=list)
 
@@ -106,6 +110,9 @@ class TileLangLog(SessionLog):
     def on_fitted(self, fitting: Fitting) -> None:
         self.fittings.append(fitting)
 
+    def on_sped_up(self, speedup: Speedup) -> None:
+        self.speedups.append(speedup)
+
     def on_trimmed(self, trimmings: Sequence[Trimming]) -> None:
         self.trimmings += trimmings
 
@@ -118,11 +125,11 @@ class TileLangLog(SessionLog):
 @dataclass(repr=False, eq=False)
 class TileLangSession(MergeSession):
     """One merge in force. With `mend` the hazards of kernels themselves are mended where that takes
-    no more than barriers, waits and fences; with `fit` levers are pulled where a function does not
-    fit; with `trim` barriers and fences go that are not needed."""
+    no more than barriers, waits and fences; with `levers` those are pulled that make a function
+    fit, or faster; with `trim` barriers and fences go that are not needed."""
 
     mend: bool = False
-    fit: FitRequest | None = None
+    levers: LeverRequest | None = None
     trim: bool = False
     _lowering: _Lowering = field(default_factory=lambda: _Lowering(), repr=False)
 
@@ -136,7 +143,7 @@ class TileLangSession(MergeSession):
         """All that decides what this session makes of a kernel, beside the code."""
         checked = "unchecked" if self.unchecked else "strict" if self.strict else "checked"
         checked += "/mended" if self.mend else ""
-        checked += f"/{self.fit}" if self.fit else ""
+        checked += f"/{self.levers}" if self.levers else ""
         checked += "/trimmed" if self.trim else ""
         added = stamp()
         checked += f"/{added}" if added else ""
@@ -181,13 +188,16 @@ class TileLangSession(MergeSession):
         objective, self._lowering.objective = self._lowering.objective, None
         return replace(self.options, objective=objective) if objective else self.options
 
-    def note_fitting(self, fitting: Fitting, objective: ObjectiveName) -> None:
-        """Reports what came of fitting a function, whose plans are made for this objective."""
+    def note_levers(self, outcome: Fitting | Speedup, objective: ObjectiveName) -> None:
+        """Reports what came of a function's levers; its plans are made for this objective."""
         self._lowering.objective = objective
         for observer in self.observers:
-            observer.on_fitted(fitting)
-        if not fitting.fits:
-            self.warn(f"smemreuse: {fitting.sentence}")
+            if isinstance(outcome, Speedup):
+                observer.on_sped_up(outcome)
+            else:
+                observer.on_fitted(outcome)
+        if isinstance(outcome, Fitting) and not outcome.fits:
+            self.warn(f"smemreuse: {outcome.sentence}")
 
     def _merged(self, function: DeviceFunction, request: MergeRequest, stock_pass: Pass) -> Any:
         """The function under the plans to try first; whether they hold, `confirm` finds out."""

@@ -6,9 +6,9 @@ that hold with them matters for whether a kernel launches only where it fits by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from smemreuse.compilers.functions import PlannedFunction
 from smemreuse.compilers.observers import SessionLog
@@ -60,12 +60,24 @@ class _SeenEnough(Exception):
     """What is asked for is known."""
 
 
-class _Sizing(SessionLog):
-    """Ends a lowering as soon as it is known which kernels fit on `arch`."""
+Certainty: TypeAlias = Callable[[SizedKernel], bool]
+"""Whether what a kernel takes with the plans that are tried first says all that is asked for,
+whichever plans hold. It takes the barriers to know that: neither ours nor TileLang's are sure to
+before those are in."""
 
-    def __init__(self, arch: Architecture) -> None:
+
+def certain_to_fit(arch: Architecture) -> Certainty:
+    """Where it is asked whether a kernel fits: what fits with nothing shared fits; what does not
+    with the plans that are tried first does not with those that hold."""
+    return lambda one: one.unshared.fits(arch) is True or not one.fits(arch)
+
+
+class _Sizing(SessionLog):
+    """Ends a lowering as soon as it is certain what is asked for."""
+
+    def __init__(self, is_certain: Certainty) -> None:
         super().__init__()
-        self.arch = arch
+        self.is_certain = is_certain
         self.sized: list[SizedKernel] = []
 
     def on_merged(self, functions: Sequence[PlannedFunction]) -> None:
@@ -79,14 +91,8 @@ class _Sizing(SessionLog):
                 plans = [each.plan for each in launch]  # not judged: that is what takes time
                 stock = [one.stock.plan(kernel, each.scope) for each in plans]
                 self.sized.append(sized(kernel, plans, stock))
-        if all(map(self._is_certain, self.sized)):
+        if all(map(self.is_certain, self.sized)):
             raise _SeenEnough
-
-    def _is_certain(self, one: SizedKernel) -> bool:
-        """What fits with nothing shared fits; what does not with the plans that are tried first
-        does not with those that hold. Between them it takes the barriers: neither our plans nor
-        TileLang's are sure to hold before those are in."""
-        return one.unshared.fits(self.arch) is True or not one.fits(self.arch)
 
 
 def sized(kernel: Kernel, plans: list[Plan], stock: list[Plan]) -> SizedKernel:
@@ -103,11 +109,16 @@ def sized(kernel: Kernel, plans: list[Plan], stock: list[Plan]) -> SizedKernel:
     return SizedKernel(kernel, ours, theirs, unshared)
 
 
-def sized_kernels(func: Any, request: LoweringRequest) -> list[SizedKernel]:
-    """Those that a function launches, in order. Raises what TileLang raises for a function that it
-    cannot lower, `PlanError` for one that cannot be planned, `BackendError` where it launches none.
+def sized_kernels(
+    func: Any, request: LoweringRequest, is_certain: Certainty | None = None
+) -> list[SizedKernel]:
+    """Those that a function launches, in order, lowered until it is certain what is asked for: by
+    default whether each fits where it is lowered for.
+
+    Raises what TileLang raises for a function that it cannot lower, `PlanError` for one that cannot
+    be planned, `BackendError` where it launches none.
     """
-    sizing = _Sizing(request.place.arch)
+    sizing = _Sizing(is_certain or certain_to_fit(request.place.arch))
     session = TileLangSession.of(request.options, sizing)
     try:
         lowered_in(session, func, request.place.target, request.all_pass_configs)

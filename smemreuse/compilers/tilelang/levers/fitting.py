@@ -11,121 +11,73 @@ stages alone, and of 30 pairs on an H200 its choice was the slower one in 16, by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
-from smemreuse.advisor.model import estimate
-from smemreuse.compilers.tilelang.advice import tensor_bytes
-from smemreuse.compilers.tilelang.estimate import LoweringPlace, LoweringRequest
-from smemreuse.compilers.tilelang.levers.comparison import FormComparison, Settings, pulled
-from smemreuse.compilers.tilelang.levers.search import LeverSearch
+from smemreuse.compilers.tilelang.levers.comparison import Settings
+from smemreuse.compilers.tilelang.levers.function import Chosen, LeveredFunction
+from smemreuse.compilers.tilelang.levers.search import FunctionLevers, LeverSearch
 from smemreuse.compilers.tilelang.levers.trials import LeverTrial, LeverTrials
 from smemreuse.compilers.tilelang.parsing import parsed_once
-from smemreuse.compilers.tilelang.sizing import sized_kernels
-from smemreuse.errors import PlanError
+from smemreuse.compilers.tilelang.sizing import certain_to_fit
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
-from smemreuse.pipeline.options import checked_options
-from smemreuse.results.fitting import Fitting, FittingStep, RefusedLever
+from smemreuse.results.fitting import Fitting, RefusedLever
 from smemreuse.results.provenance import ObjectiveName
-from smemreuse.targets.cards import card_for
 
 MOST_NAMED = 4
 """Buffers that are named where nothing helps."""
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """What is lowered instead of a function, the objective that its plans are made for, and what
-    came of it."""
-
-    func: Any
-    objective: ObjectiveName
-    fitting: Fitting
-
-
-@dataclass(frozen=True)
 class FunctionFitting:
-    """A function to be fitted into `limit` bytes for each block, on the GPU of `place`."""
+    """A function to be fitted into `limit` bytes for each block."""
 
-    name: str
-    func: Any
-    place: LoweringPlace
+    function: LeveredFunction
     limit: int
-    pass_configs: Mapping[str, Any]
 
-    def result(self) -> Fitted:
+    def result(self) -> Chosen:
         """The function to be lowered instead, and what came of it; the function itself where it
         fits or nothing makes it fit. Raises what TileLang raises for one that it cannot lower."""
         with parsed_once():
             return self._as_it_is() or self._changed()
 
-    def _as_it_is(self) -> Fitted | None:
+    def _as_it_is(self) -> Chosen | None:
         """The function itself, if it fits: planned for speed, or else for few bytes."""
-        expected = 0 < self._comparison.estimated(()) <= self.limit
+        name, func = self.function.name, self.function.func
+        expected = 0 < self.function.comparison.estimated(()) <= self.limit
         if not expected and self._first.bytes > self.limit:
             return None
         usual = self._tried((), "speed")
         if usual.bytes <= self.limit:
-            return Fitted(self.func, "speed", Fitting(self.name, self.limit, usual.bytes))
+            return Chosen(func, "speed", Fitting(name, usual.bytes, limit=self.limit))
         if self._first.bytes <= self.limit:
-            return Fitted(self.func, "bytes", Fitting(self.name, self.limit, self._first.bytes))
+            return Chosen(func, "bytes", Fitting(name, self._first.bytes, limit=self.limit))
         return None
 
-    def _changed(self) -> Fitted:
+    def _changed(self) -> Chosen:
         """The function with levers, if these make it fit."""
-        found = Fitting(self.name, self.limit, self._first.bytes)
-        trials = LeverTrials(self._tried, self.limit, self._first)
-        search = LeverSearch(self._comparison, trials)
+        function = self.function
+        found = Fitting(function.name, self._first.bytes, limit=self.limit)
+        trials = LeverTrials(self._tried, self._first)
+        search = LeverSearch(FunctionLevers(function.func), function.comparison, trials, self.limit)
         best = search.cheapest()
         found = replace(found, tried=trials.count, refused=search.refused)
         if best is None:
             why = self._why(trials, search.refused)
-            return Fitted(self.func, "bytes", replace(found, why=why))
-        before, after = self._time(self._first), self._time(best)
+            return Chosen(function.func, "bytes", replace(found, why=why))
+        before, after = map(function.seconds, (self._first.kernels, best.kernels))
         slowdown = after / before if after and before else None
-        steps = tuple(self._steps(best, trials))
-        return Fitted(best.func, "bytes", replace(found, steps=steps, slowdown=slowdown))
-
-    @cached_property
-    def _comparison(self) -> FormComparison:
-        return FormComparison(self.name, self.func)
+        steps = tuple(function.steps(best, trials))
+        return Chosen(best.func, "bytes", replace(found, steps=steps, slowdown=slowdown))
 
     @cached_property
     def _first(self) -> LeverTrial:
         return self._tried(())
 
     def _tried(self, settings: Settings, objective: ObjectiveName = "bytes") -> LeverTrial:
-        func = pulled(self.func, settings)
-        options = checked_options("dataflow", "best", objective)
-        place = replace(self.place, arch=replace(self.place.arch, per_block=self.limit))
-        request = LoweringRequest(func, place, options, pass_configs=self.pass_configs)
-        return LeverTrial(settings, func, sized_kernels(func, request))
-
-    def _steps(self, best: LeverTrial, trials: LeverTrials) -> Iterator[FittingStep]:
-        """Each lever, and the bytes with it and those before it."""
-        for count, one in enumerate(best.settings, 1):
-            settings = best.settings[:count]
-            after = trials.made(settings)
-            size = self._comparison.estimated(settings) if after is None else after.bytes
-            yield FittingStep(one.lever, size)
-
-    # What they are worth ------------------------------------------------------------------------
-
-    def _time(self, trial: LeverTrial) -> float | None:
-        """Seconds of all kernels by the advisor's model; None where it gives none, as for what
-        does not launch."""
-        if trial.bytes > self.place.arch.per_block:
-            return None
-        tensors = tensor_bytes(self.func)
-        try:
-            card = card_for(self.place.arch.name, None)
-            return sum(
-                estimate(one.kernel, card, one.bytes, tensors).seconds for one in trial.kernels
-            )
-        except PlanError:
-            return None
+        arch = replace(self.function.place.arch, per_block=self.limit)
+        return self.function.lowered(settings, objective, certain_to_fit(arch))
 
     def _why(self, trials: LeverTrials, refused: Sequence[RefusedLever]) -> str:
         if trials.hazardous:

@@ -15,12 +15,14 @@ from smemreuse.compilers.active import current_session
 from smemreuse.compilers.outcomes import error_line
 from smemreuse.compilers.tilelang.estimate import LoweringPlace
 from smemreuse.compilers.tilelang.installed import missing
-from smemreuse.compilers.tilelang.levers.fitting import Fitted, FunctionFitting
+from smemreuse.compilers.tilelang.levers.fitting import FunctionFitting
+from smemreuse.compilers.tilelang.levers.function import Chosen, LeveredFunction
+from smemreuse.compilers.tilelang.levers.speeding import FunctionSpeedup
 from smemreuse.compilers.tilelang.passes_once import remember_passes
-from smemreuse.compilers.tilelang.session import FitRequest, TileLangSession
+from smemreuse.compilers.tilelang.session import LeverRequest, TileLangSession
 from smemreuse.compilers.tilelang.visitor import VERSION
 from smemreuse.errors import PlanError
-from smemreuse.results.fitting import Fitting
+from smemreuse.results.fitting import Fitting, Speedup
 from smemreuse.targets.architectures import architecture
 
 FIRST_PASS = "AddWrapperForSingleBufStore"
@@ -51,12 +53,12 @@ def pulling_levers(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def factory(*args: Any, **kwargs: Any) -> Any:
         original, session = stock(*args, **kwargs), current_session()
-        if not isinstance(session, TileLangSession) or session.fit is None:
+        if not isinstance(session, TileLangSession) or session.levers is None:
             return original
-        wanted = session.fit
+        wanted = session.levers
 
         def rewrite(name: str, _var: Any, func: Any) -> Any:
-            return _fitted(name, func, wanted, session)
+            return _pulled(name, func, wanted, session)
 
         return lambda mod: original(session.rewrite_functions(mod, rewrite))
 
@@ -74,19 +76,26 @@ def _place_of(func: Any) -> LoweringPlace | None:
         return None
 
 
-def _fitted(name: str, func: Any, wanted: FitRequest, session: TileLangSession) -> Any:
+def _pulled(name: str, func: Any, wanted: LeverRequest, session: TileLangSession) -> Any:
     """What is lowered in the place of a function. Where nothing can be found out of it that is
     TileLang's to say: its own lowering goes on, and fails as it would."""
     place = _place_of(func)
     if place is None:
         return func
     remember_passes()
-    limit = wanted.limit or place.arch.per_block
     config = dict(tvm.transform.PassContext.current().config)
+    function = LeveredFunction(name, func, place, config)
+    limit = wanted.limit or place.arch.per_block
     try:
-        found = FunctionFitting(name, func, place, limit, config).result()
+        if wanted.for_speed:
+            found = FunctionSpeedup(function).result()
+        else:
+            found = FunctionFitting(function, limit).result()
     except Exception as error:  # TileLang raises of all kinds; each is kept with its words
         why = f"it is not known what it takes: {error_line(error)}"
-        found = Fitted(func, "bytes", Fitting(name, limit, 0, why=why))
-    session.note_fitting(found.fitting, found.objective)
+        if wanted.for_speed:
+            found = Chosen(func, "speed", Speedup(name, why=why))
+        else:
+            found = Chosen(func, "bytes", Fitting(name, limit=limit, why=why))
+    session.note_levers(found.outcome, found.objective)
     return found.func

@@ -38,9 +38,12 @@ class LeverTrials:
     """What came of the combinations that were lowered, each once."""
 
     def __init__(
-        self, lower: Callable[[Settings], LeverTrial], limit: int, first: LeverTrial
+        self,
+        lower: Callable[[Settings], LeverTrial],
+        first: LeverTrial,
+        pays: Callable[[LeverTrial], bool] = lambda _: True,
     ) -> None:
-        self._lower, self.limit, self.first = lower, limit, first
+        self._lower, self.first, self._pays = lower, first, pays
         self._known: dict[Settings, LeverTrial | None] = {}
         self.hazardous = 0
 
@@ -62,15 +65,16 @@ class LeverTrials:
                 self._known[settings] = None
         return self._known[settings]
 
-    def is_small(self, settings: Settings) -> bool:
-        """Whether it takes few enough bytes."""
+    def is_small(self, settings: Settings, limit: int) -> bool:
+        """Whether it takes no more than `limit` bytes."""
         found = self.made(settings)
-        return found is not None and found.bytes <= self.limit
+        return found is not None and found.bytes <= limit
 
-    def fits(self, settings: Settings) -> bool:
-        """Whether it takes few enough bytes, and lint finds no more than in the function itself."""
+    def fits(self, settings: Settings, limit: int) -> bool:
+        """Whether it takes no more than `limit` bytes, pays, and lint finds no more than in the
+        function itself."""
         found = self.made(settings)
-        if found is None or not self.is_small(settings):
+        if found is None or found.bytes > limit or not self._pays(found):
             return False
         more = bool(found.hazards) and bool(found.hazards - self.first.hazards)
         self.hazardous += more

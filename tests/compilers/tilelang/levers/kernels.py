@@ -82,6 +82,29 @@ def attention(*, clear: bool = False, swizzled: bool = False) -> Any:
     return main
 
 
+def rows(stages: int = 3, *, threads: int = 512, blocks: int = 4096, rounds: int = 4) -> Any:
+    """Short products of many blocks, each of which loads 48 KiB in a round."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((blocks * 128, rounds * 128), "float16"),
+        B: T.Tensor((rounds * 128, 64), "float16"),
+        C: T.Tensor((blocks * 128, 64), "float32"),
+    ) -> None:
+        with T.Kernel(blocks, threads=threads) as bx:
+            a = T.alloc_shared((128, 128), "float16")
+            b = T.alloc_shared((128, 64), "float16")
+            c = T.alloc_fragment((128, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(rounds, num_stages=stages):
+                T.copy(A[bx * 128, k * 128], a)
+                T.copy(B[k * 128, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[bx * 128, 0])
+
+    return main
+
+
 def sparse() -> Any:
     """A product of a part of a tile that two copies load, and of rows that an index names."""
 
