@@ -3,9 +3,9 @@
     python -m scripts.score_levers docs/results/fitting-h100.json docs/results/fitting-h200.json
 
 The files are what `scripts/fit_on_gpu.py` wrote. Of each tile that was launched with levers and as
-it was written: the time with levers over the time without, as measured and as the model said. A
-lever may be pulled for speed only where the model says a gain above the most that it has been wrong
-by: prints for each kind of lever that error, and what would be pulled by it.
+it was written, to fit or for speed (`--speed`): the time with levers over the time without, as
+measured and as the model said. Prints for each kind of lever the most that the model was wrong by,
+of all tiles and of those that it said a gain of, and how many of these were slower.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ def main() -> None:
 def pairs_in(data: Mapping[str, Any]) -> Iterator[Pair]:
     """The tiles that ran both ways, with what the model said."""
     for one in (each for runs in data["runs"].values() for each in runs):
-        fitting, written = one.get("fitting") or {}, one.get("written") or {}
-        said = fitting.get("slowdown")
+        outcome = one.get("fitting") or one.get("speedup") or {}
+        written, gain = one.get("written") or {}, outcome.get("said")
+        said = 1 / gain if gain else outcome.get("slowdown")
         if said and one["status"] == written.get("status") == "ok":
-            yield Pair(kind_of(fitting["steps"]), one["median_us"] / written["median_us"], said)
+            yield Pair(kind_of(outcome["steps"]), one["median_us"] / written["median_us"], said)
 
 
 def kind_of(steps: Sequence[str]) -> str:

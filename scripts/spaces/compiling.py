@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from scripts.nvcc import resources, watched
@@ -12,6 +14,7 @@ from scripts.results import first_line
 LOWERING_FAILED = "lowering failed"
 NVCC_FAILED = "nvcc failed"
 COMPILED = "compiled"
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass
@@ -23,18 +26,17 @@ class Compiled:
 
 
 def compiled(
-    space: Any, arguments: dict[str, int], arch: str, limit: int | None = None
+    space: Any, arguments: dict[str, int], arch: str, options: Mapping[str, Any] = NO_OPTIONS
 ) -> Compiled:
-    """A configuration under `smemreuse.tilelang.merge()`, or fitted into a limit of bytes for each
-    block; what goes wrong is written down."""
+    """A configuration under `smemreuse.tilelang.merge` with these options; what goes wrong is
+    written down."""
     import tilelang
 
     import smemreuse.tilelang
 
     begin = time.monotonic()
     kernel, error = None, None
-    fit: dict[str, Any] = {} if limit is None else {"objective": "fit", "limit": limit}
-    with smemreuse.tilelang.merge(**fit) as session, watched() as nvcc:
+    with smemreuse.tilelang.merge(**options) as session, watched() as nvcc:
         try:
             func = space.make(**arguments)
             target = {"kind": "cuda", "arch": arch}
@@ -51,6 +53,8 @@ def compiled(
     found |= {"kernels": [], "registers": None, "frame": None}
     if session.fittings:
         found["fitting"] = fitting_data(session.fittings[-1])
+    if session.speedups:
+        found["speedup"] = speedup_data(session.speedups[-1])
     if status != LOWERING_FAILED:
         found["kernels"] = [described(lowered) for lowered in session.kernels]
         if session.left:
@@ -80,6 +84,18 @@ def described(lowered: Any) -> dict[str, Any]:
         "registers": footprint.registers,
         "blocks": footprint.blocks_after,
         "verdicts": [applied.verdict.verdict for applied in lowered.plans],
+    }
+
+
+def speedup_data(found: Any) -> dict[str, Any]:
+    """What was done for speed."""
+    return {
+        "before": found.before,
+        "after": found.after,
+        "blocks": list(found.blocks),
+        "steps": [str(one.lever.sentence) for one in found.steps],
+        "said": found.gain and round(found.gain, 3),
+        "why": found.why,
     }
 
 

@@ -32,6 +32,13 @@ def test_pairs_are_tiles_that_ran_both_ways() -> None:
     assert pair.error == pytest.approx(1.125)
 
 
+def test_what_was_pulled_for_speed_counts_by_the_gain_that_was_said() -> None:
+    one = run(90, None, STAGES)
+    one["speedup"] = {"steps": one.pop("fitting")["steps"], "said": 1.25}
+    (pair,) = pairs_in({"runs": {"attention": [one]}})
+    assert (pair.kind, pair.measured, pair.said) == ("fewer stages", 0.9, 0.8)
+
+
 @pytest.mark.parametrize(
     ("steps", "kind"),
     [

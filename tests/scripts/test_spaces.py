@@ -326,10 +326,11 @@ def test_what_levers_changed_is_compared_with_the_kernel_as_it_was_written(
             Compiled("bad", fitted(True)),
         ]
     )
-    limits: list[tuple[int, ...]] = []
+    asked: list[tuple[dict[str, Any], ...]] = []
+    limited = {"objective": "fit", "limit": 1000}
 
-    def compiling(space: Any, arguments: dict[str, int], arch: str, *limit: int) -> Compiled:
-        limits.append(limit)
+    def compiling(space: Any, arguments: Any, arch: str, *options: dict[str, Any]) -> Compiled:
+        asked.append(options)
         return next(made)
 
     monkeypatch.setattr(fit_on_gpu, "compiled", compiling)
@@ -338,7 +339,7 @@ def test_what_levers_changed_is_compared_with_the_kernel_as_it_was_written(
     for module in (fit_on_gpu, team):
         monkeypatch.setattr(module, "doing", lambda _: None)
     job = {"family": "attention", "shape": next(iter(LIMITED["attention"].shapes)), "config": {}}
-    answers = fit_on_gpu.work("sm_90a", 1000, str(tmp_path / "lock"))
+    answers = fit_on_gpu.work("sm_90a", limited, str(tmp_path / "lock"))
     next(answers)
     plain, large, changed = (answers.send(job) for _ in range(3))
     assert (plain["status"], large["status"]) == ("ok", "does not fit")
@@ -348,6 +349,30 @@ def test_what_levers_changed_is_compared_with_the_kernel_as_it_was_written(
         {"status": "ok"},
         True,
     )
-    assert limits == [(1000,), (1000,), (1000,), ()]
+    assert asked == [(limited,), (limited,), (limited,), ()]
     with pytest.raises(StopIteration):
         answers.send(job)
+
+
+def test_a_tile_that_levers_make_faster_is_without_them_as_it_was_written() -> None:
+    def run(took: float, written: float | None = None) -> dict[str, Any]:
+        speedup = {"steps": [] if written is None else ["fewer stages"]}
+        found = {"status": "ok", "config": {}, "median_us": took, "speedup": speedup}
+        return found | (
+            {} if written is None else {"written": {"status": "ok", "median_us": written}}
+        )
+
+    found = fit_on_gpu.summary("attention", "4k", [run(100), run(80, 96), run(90, 85)])
+    assert (found["as_they_are"], found["by_levers"]) == (1, 2)
+    assert (found["without"]["us"], found["with"]["us"]) == (85, 80)
+    assert found["gain"] == 1.0625
+
+
+def test_what_is_compiled_for_speed_says_what_was_said() -> None:
+    space = LIMITED["dequantize"]
+    (shape,) = space.shapes.values()
+    config = space.configs(shape)[0]
+    found = compiled(space, {**shape, **config}, "sm_90a", {"levers": True}).found
+    assert "fitting" not in found
+    assert (found["speedup"]["steps"], found["speedup"]["said"]) == ([], None)
+    assert found["speedup"]["why"]
