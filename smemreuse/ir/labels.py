@@ -34,6 +34,7 @@ from smemreuse.ir.kernel import (
     expressions_of,
     walk_statements,
 )
+from smemreuse.ir.source import source_of
 
 MAX_LABEL = 160
 _ELLIPSIS = "..."
@@ -164,11 +165,15 @@ def last_line(stmt: Stmt) -> int:
 
 
 def end_of_scope(stmt: Stmt) -> str:
-    """The end of a statement with a body, for people: with the lines from its head to its end."""
+    """The end of a statement with a body, for people: with the lines from its head to its end, and
+    that of the user's Python, as far as they are known."""
     last = last_line(stmt)
     if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT:
         return f"the end of the kernel{f' (line {last})' if last else ''}"
-    return f"the end of `{brief(stmt)}`{f' (lines {stmt.line}-{last})' if last else ''}"
+    source = source_of(stmt)
+    parts = [f"lines {stmt.line}-{last}" if last else "", f"from {source}" if source else ""]
+    known = ", ".join(filter(None, parts))
+    return f"the end of `{brief(stmt)}`{f' ({known})' if known else ''}"
 
 
 def _elided(expr: Expr, room: int, about: Expr | None = None) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Allocate, Assert, Bind, Buffer, Declare, Evaluate, For, Store, While
-from smemreuse.ir.labels import MAX_LABEL, brief, entry_label, label, node_name
+from smemreuse.ir.labels import MAX_LABEL, brief, end_of_scope, entry_label, label, node_name
+from smemreuse.ir.source import SourceLine, name_source
 
 X, Y = (Buffer(name, "float32", (Const(64),), "shared.dyn") for name in ("As", "Bs"))
 I = Var("i")  # noqa: E741
@@ -69,3 +70,11 @@ def test_the_operand_that_a_statement_is_about_stays_whole() -> None:
     wait = Evaluate(Call("wait", (mbarrier, parity)))
     assert brief(wait) == "wait(...)"
     assert brief(wait, about=mbarrier) == f"wait(mbarrier[{' + '.join('i' * 9)}], ...)"
+
+
+def test_the_end_of_a_loop_has_its_lines_and_that_of_the_python() -> None:
+    inside = Store(X, (I,), Const(1), line=36)
+    loop = For(I, Const(0), Const(6), Const(1), "serial", (inside,), line=28)
+    assert end_of_scope(loop) == "the end of `for i in serial(6)` (lines 28-36)"
+    name_source(loop, SourceLine("scan.py", 88))
+    assert end_of_scope(loop) == "the end of `for i in serial(6)` (lines 28-36, from scan.py:88)"
