@@ -17,8 +17,8 @@ from smemreuse.results.words import DEFAULT_MERGE
 _SHIPPED = "smemreuse's proved layout or, where that is no better, the default one."
 _KEPT = f"`kept`: the layout of the {DEFAULT_MERGE}, as no better one is proved."
 _INNER = (
-    "inner: a buffer lives from its first access to its last one, though a loop may come round to "
-    "it again, which is not safe: never chosen"
+    "inner: a buffer lives from its first access to its last, even where a loop comes round to it "
+    "again: not safe, so never chosen"
 )
 SCOPES = (
     f"{BLOCKS} of a kernel in two scopes: each row has the other scope's buffers side by side, so "
