@@ -346,7 +346,7 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "ablation", ablation_table(read("ablation"))
     yield "fits", fits_table(read("fits-examples"))
     yield "fits-dumps", dumps_table(read("fits-dumps"))
-    fitted = [read(f"fitting-{card}") for card in ("h100", "h200")]
+    fitted = map(read, ("fitting-h100", "fitting-h200", "speed-levers-h200"))
     yield "lever-errors", errors_table([pair for one in fitted for pair in pairs_in(one)])
     versions = version_runs()
     yield "versions", version_counts(versions)

@@ -125,7 +125,7 @@ def merge(
     stays as it is, and is planned for speed.
 
     With `levers=True`, objective "speed", the loops of a function get fewer stages where that holds
-    one more block on an SM, or leaves more L1, and the model of `advise` says a gain of 1.05 times
+    one more block on an SM, or leaves more L1, and the model of `advise` says a gain of 1.06 times
     or more. Each change is proved, and `lint` finds no more, as above. The session's `speedups` say
     what was done and what it should gain, or why nothing was.
 
