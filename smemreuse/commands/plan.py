@@ -161,7 +161,7 @@ def _chart(out: Console, subject: Subject, chosen: Chosen) -> Iterator[Renderabl
 def _relied_words(*, shares: bool, is_proved: bool) -> str:
     """Whether a plan relies on barriers that the compiler may insert."""
     if not shares:
-        return "+: this plan needs none of these barriers, as no buffers share bytes"
+        return "+: sharing needs none of these barriers, as no buffers share bytes"
     needed = "+: this plan needs such barriers where buffers share bytes"
     if is_proved:
         return f"{needed}; its proof counts only those that are sure to come"

@@ -59,7 +59,7 @@ class ContentHazards(Collected):
         name = self._layout.names[traced.buffer]
         who = self._reader(traced, int(bytes_read[0]))
         site = self._site(traced.event)
-        verb = "which nothing has written" if certain else "which nothing may have written"
+        verb = "which nothing has written" if certain else "which perhaps nothing has written"
         span = (int(bytes_read[0]), int(bytes_read[-1]))
         reads = words.does(who, "read")
         witness = f"{reads} byte {span[0]} of {name} at {site}, {verb} by then"

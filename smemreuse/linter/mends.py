@@ -48,13 +48,22 @@ def _warps_of(ids: np.ndarray) -> str:
     return f"{whole}{words.threads(ids)}"
 
 
+def _is_in_later_round(one: Site, two: Site) -> bool:
+    """Whether `two` is in a later iteration than `one` of the outermost loop in which they differ,
+    and not in another arm, which runs at the same time."""
+    rounds = dict(one.loops)
+    both = [(rounds[name], number) for name, number in two.loops if name in rounds]
+    return next((first < second for first, second in both if first != second), False)
+
+
 def barrier(one: Site, two: Site, ids: np.ndarray) -> Mend:
     """Two accesses that nothing orders."""
     where = f"between {_at(one)} and {_at(two)}"
     if one.line == two.line and one.statement == two.statement:
         where = f"between two iterations of {_at(two)}"
     elif one.line and two.line and one.line > two.line:
-        where = f"after {_at(one)}, before the next iteration reaches {_at(two)}"
+        reached = "the next iteration reaches " if _is_in_later_round(one, two) else ""
+        where = f"after {_at(one)}, before {reached}{_at(two)}"
     sentence = f"let {_warps_of(ids)} meet at a barrier {where}."
     return Mend(Remedy.BARRIER, sentence, one, two, _span(ids))
 

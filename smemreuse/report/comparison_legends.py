@@ -18,7 +18,7 @@ _SHIPPED = "smemreuse's proved layout or, where that is no better, the default o
 _KEPT = f"`kept`: the layout of the {DEFAULT_MERGE}, as no better one is proved."
 _INNER = (
     "inner: a buffer lives from its first access to its last, even where a loop comes round to it "
-    "again: not safe, so never chosen"
+    "again: safe only where it is proved, and then what dataflow may choose"
 )
 SCOPES = (
     f"{BLOCKS} of a kernel in two scopes: each row has the other scope's buffers side by side, so "

@@ -353,9 +353,10 @@ def summary_lines(rows: Sequence[Comparison]) -> Iterator[Text]:
     """How many there are, what they take together under each policy and how much of that is
     proved, and what the applied plans change."""
     held = [row for row in rows if row.buffers]
-    without = len(rows) - len(held)
+    sharing = {(row.file, row.kernel) for row in held}  # some in two scopes
+    without = len({(row.file, row.kernel) for row in rows}) - len(sharing)
     more = f", {without:,} without" if without else ""
-    kernels = counted(len(held), "kernel")
+    kernels = counted(len(sharing), "kernel")
     files = counted(len({row.file for row in rows}), "file")
     sums = f"; bytes of all, and their difference in % of the {DEFAULT_MERGE}:" if held else ""
     yield Text(f"{files}: {kernels} with shared memory{more}{sums}", style="bold")

@@ -239,6 +239,8 @@ def heading(found: Difference, title: str | None = None) -> str:
         before, after = f"{was} (old, {old.residents.arch})", f"{now} (new, {on})"
         return f"{sizes}; blocks per SM: {before} -> {after}, of different architectures"
     if blocks[0] == blocks[1]:
+        if not blocks[0]:
+            return f"{sizes}; no block launches on {on}, as before"
         return f"{sizes}; {blocks[0]} block{'s' if blocks[0] != 1 else ''} per SM of {on} as before"
     lost = blocks[1] < blocks[0] and new.residents.limits
     limits = f", limited by {' and '.join(new.residents.limits)}" if lost else ""

@@ -40,6 +40,10 @@ def explain_entry(
     }
 
 
+KEPT_APART = "kept apart, though nothing shows that they must be"
+"""Heads pairs of which there is no proof that all plans could use, and no counterexample."""
+
+
 def explain_lines(
     subject: Subject,
     found: Explanation,
@@ -171,7 +175,8 @@ def grouped_lines(pairs: Sequence[Explanation]) -> Iterator[Text]:
         found = [pair for pair in pairs if pair.sharing is sharing]
         if not found:
             continue
-        yield Text(f"{sharing.words}, {len(found)} of {len(pairs)} pairs:")
+        heading = KEPT_APART if sharing is Sharing.NOT_PROVED else sharing.words
+        yield Text(f"{heading}, {len(found)} of {len(pairs)} pairs:")
         lines = _allowed(found) if sharing is Sharing.MAY else _refused(found)
         for line in lines:
             yield Text(f"  {line}")

@@ -104,6 +104,7 @@ class Residents:
             return f"threads ({self.threads:,} a block)"
         if limit == SHARED_MEMORY and self.most_bytes is not None:
             over = self.block_bytes - self.most_bytes
-            return f"shared memory (a block takes {self.block_bytes:,} bytes, {over:,} too many)"
+            taken = f"a block takes {self.block_bytes:,} bytes in all"  # static ones with them
+            return f"shared memory ({taken}, {over:,} too many)"
         words = (REGISTERS, THREADS, SHARED_MEMORY)
         return limit if limit in words else f"the number of {limit}"

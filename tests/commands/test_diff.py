@@ -76,6 +76,16 @@ def test_results_tell_the_same(grown: Path, tmp_path: Path, verb: str) -> None:
     assert ("(alone -1 block): Bs grew" in told) == (verb == "compare")
 
 
+def test_a_kernel_that_launches_on_neither_side_has_no_blocks(tmp_path: Path) -> None:
+    text = BATCHED.read_text().replace("T.alloc_buffer((8192,)", "T.alloc_buffer((819200,)")
+    assert text != BATCHED.read_text()
+    large = tmp_path / "large.tir"
+    large.write_text(text)
+    assert (
+        "; no block launches on sm_80, as before\n" in run("diff", *SMALLEST, large, large).stdout
+    )
+
+
 def test_a_live_range_has_its_statements_and_lines() -> None:
     waited, flying = (
         DUMPS / f"tma_store_{each}.sm_90a.tir" for each in ("waited_for", "in_flight")

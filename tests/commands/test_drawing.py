@@ -61,7 +61,7 @@ def test_barriers_to_come_are_drawn_where_a_dump_has_none_yet() -> None:
     for options, told in (
         (("--objective", "bytes"), f"+: {shares}{relied}"),
         (("--policy", "inner", "--objective", "bytes"), f"+: {shares}{checked}"),
-        (("--objective", "none"), "+: this plan needs none of these barriers, as no buffers share"),
+        (("--objective", "none"), "+: sharing needs none of these barriers, as no buffers share"),
     ):
         assert told in run("plan", *options, BATCHED).stdout
     merged = DUMPS.parent / "tvm_dumps" / "two_kernels_static.tir"

@@ -10,6 +10,7 @@ from textwrap import dedent
 import pytest
 
 from smemreuse.commands.subjects import read_subjects
+from smemreuse.report.explanations import KEPT_APART
 from smemreuse.report.preconditions import PROVED
 from tests.commands.running import assert_one_line_error, run
 from tests.compilers.text.texts import BUFFERS, LAUNCH
@@ -142,7 +143,9 @@ def test_the_answer_comes_first_and_fits_a_screen() -> None:
     assert "peak: all 33,536 bytes are live at " in text
     (peak,) = (line for line in lines if line.startswith("peak: "))
     assert re.search(r"`.+` \(line \d+\):$", peak)
-    stopped = "one more is stopped by shared memory (a block takes 33,536 bytes, 1,024 too many)"
+    stopped = (
+        "one more is stopped by shared memory (a block takes 33,536 bytes in all, 1,024 too many)"
+    )
     assert f"blocks per SM of sm_80: 4; {stopped}\n" in text
     change = (
         "cheapest change (fewest statements to rewrite): from 33,536 to 33,040 bytes, 496 fewer, "
@@ -165,7 +168,7 @@ def test_ten_buffers_fit_a_screen(tmp_path: Path) -> None:
     assert len(lines) < 40
     assert all(len(line) <= 160 for line in lines)
     assert "may share, 36 of 45 pairs:" in lines
-    beside = lines[lines.index("not proved to share, 9 of 45 pairs:") + 1]
+    beside = lines[lines.index(f"{KEPT_APART}, 9 of 45 pairs:") + 1]
     assert beside.startswith("  live at the same time, so that no plan lets them share, though ")
     assert len(run("explain", "--all", path).stdout.splitlines()) > 45
 

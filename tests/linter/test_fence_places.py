@@ -149,3 +149,20 @@ def test_a_barrier_takes_the_warps_of_threads_that_are_apart() -> None:
     ):
         told = mends.barrier(one, two, ids).sentence
         assert told == f"let {who} meet at a barrier between line 3 and line 5."
+
+
+def test_a_barrier_is_asked_for_before_the_next_iteration_only_where_that_races() -> None:
+    """Of arms that run at the same time, the one that comes later in the text may be the first."""
+    for one, two, where in (
+        ((("k", 0), ("r", 3)), (("k", 0),), "after line 9, before line 5"),
+        (
+            (("k", 0), ("r", 3)),
+            (("k", 1),),
+            "after line 9, before the next iteration reaches line 5",
+        ),
+        ((), (), "after line 9, before line 5"),
+    ):
+        sites = Site("As[0] = 1", 9, one), Site("x = As[0]", 5, two)
+        assert mends.barrier(*sites, np.arange(64)).sentence == (
+            f"let threads 0-63 meet at a barrier {where}."
+        )

@@ -85,6 +85,12 @@ def test_the_totals() -> None:
     assert line.plain == "1 file: 0 kernels with shared memory, 1 without"
 
 
+def test_a_kernel_of_two_scopes_is_one() -> None:
+    static = replace(FINE, scope="shared")
+    first, *_ = summary_lines([FINE, static, replace(FINE, kernel="other", buffers=0)])
+    assert first.plain.startswith("1 file: 1 kernel with shared memory, 1 without;")
+
+
 def test_the_gravest_concern_counts() -> None:
     expected = [
         None,

@@ -84,13 +84,13 @@ class SharedNumber:
 
     def __str__(self) -> str:
         given = self.one.numbers
-        number = f"the number {given.start}" if given and len(given) == 1 else "the number"
+        number = f"the number {given.start}" if given and len(given) == 1 else "one number"
         first, second = (
             f"`{label(one.stmt)}`{at_line(one.stmt.line)}" for one in (self.one, self.two)
         )
         return (
-            f"the compiler may insert a barrier at {second} with {number} of {first}, which other "
-            "threads come to"
+            f"barriers that the compiler may insert at {second} and at {first} may both get "
+            f"{number}, though different threads come to them"
         )
 
 
