@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from smemreuse.compilers.tilelang.levers.comparison import Settings
-from smemreuse.compilers.tilelang.levers.function import Chosen, LeveredFunction
+from smemreuse.compilers.tilelang.levers.function import ChosenLevers, LeveredFunction
 from smemreuse.compilers.tilelang.levers.search import FunctionLevers, LeverSearch
 from smemreuse.compilers.tilelang.levers.trials import LeverTrial, LeverTrials
 from smemreuse.compilers.tilelang.parsing import parsed_once
@@ -36,13 +36,13 @@ class FunctionFitting:
     function: LeveredFunction
     limit: int
 
-    def result(self) -> Chosen:
+    def result(self) -> ChosenLevers:
         """The function to be lowered instead, and what came of it; the function itself where it
         fits or nothing makes it fit. Raises what TileLang raises for one that it cannot lower."""
         with parsed_once():
             return self._as_it_is() or self._changed()
 
-    def _as_it_is(self) -> Chosen | None:
+    def _as_it_is(self) -> ChosenLevers | None:
         """The function itself, if it fits: planned for speed, or else for few bytes."""
         name, func = self.function.name, self.function.func
         expected = 0 < self.function.comparison.estimated(()) <= self.limit
@@ -50,12 +50,12 @@ class FunctionFitting:
             return None
         usual = self._tried((), "speed")
         if usual.bytes <= self.limit:
-            return Chosen(func, "speed", Fitting(name, usual.bytes, limit=self.limit))
+            return ChosenLevers(func, "speed", Fitting(name, usual.bytes, limit=self.limit))
         if self._first.bytes <= self.limit:
-            return Chosen(func, "bytes", Fitting(name, self._first.bytes, limit=self.limit))
+            return ChosenLevers(func, "bytes", Fitting(name, self._first.bytes, limit=self.limit))
         return None
 
-    def _changed(self) -> Chosen:
+    def _changed(self) -> ChosenLevers:
         """The function with levers, if these make it fit."""
         function = self.function
         found = Fitting(function.name, self._first.bytes, limit=self.limit)
@@ -65,11 +65,11 @@ class FunctionFitting:
         found = replace(found, tried=trials.count, refused=search.refused)
         if best is None:
             why = self._why(trials, search.refused)
-            return Chosen(function.func, "bytes", replace(found, why=why))
+            return ChosenLevers(function.func, "bytes", replace(found, why=why))
         before, after = map(function.seconds, (self._first.kernels, best.kernels))
         slowdown = after / before if after and before else None
         steps = tuple(function.steps(best, trials))
-        return Chosen(best.func, "bytes", replace(found, steps=steps, slowdown=slowdown))
+        return ChosenLevers(best.func, "bytes", replace(found, steps=steps, slowdown=slowdown))
 
     @cached_property
     def _first(self) -> LeverTrial:

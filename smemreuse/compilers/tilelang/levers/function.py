@@ -21,7 +21,7 @@ from smemreuse.targets.cards import Card, card_for
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenLevers:
     """What is lowered instead of a function, the objective that its plans are made for, and what
     came of it."""
 

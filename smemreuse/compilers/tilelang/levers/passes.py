@@ -16,7 +16,7 @@ from smemreuse.compilers.outcomes import error_line
 from smemreuse.compilers.tilelang.estimate import LoweringPlace
 from smemreuse.compilers.tilelang.installed import missing
 from smemreuse.compilers.tilelang.levers.fitting import FunctionFitting
-from smemreuse.compilers.tilelang.levers.function import Chosen, LeveredFunction
+from smemreuse.compilers.tilelang.levers.function import ChosenLevers, LeveredFunction
 from smemreuse.compilers.tilelang.levers.speeding import FunctionSpeedup
 from smemreuse.compilers.tilelang.passes_once import remember_passes
 from smemreuse.compilers.tilelang.session import LeverRequest, TileLangSession
@@ -94,8 +94,8 @@ def _pulled(name: str, func: Any, wanted: LeverRequest, session: TileLangSession
     except Exception as error:  # TileLang raises of all kinds; each is kept with its words
         why = f"it is not known what it takes: {error_line(error)}"
         if wanted.for_speed:
-            found = Chosen(func, "speed", Speedup(name, why=why))
+            found = ChosenLevers(func, "speed", Speedup(name, why=why))
         else:
-            found = Chosen(func, "bytes", Fitting(name, limit=limit, why=why))
+            found = ChosenLevers(func, "bytes", Fitting(name, limit=limit, why=why))
     session.note_levers(found.outcome, found.objective)
     return found.func

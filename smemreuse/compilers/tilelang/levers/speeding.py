@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from smemreuse.compilers.tilelang.levers.comparison import Settings
-from smemreuse.compilers.tilelang.levers.function import Chosen, LeveredFunction
+from smemreuse.compilers.tilelang.levers.function import ChosenLevers, LeveredFunction
 from smemreuse.compilers.tilelang.levers.search import FunctionLevers, LeverSearch
 from smemreuse.compilers.tilelang.levers.trials import LeverTrial, LeverTrials
 from smemreuse.compilers.tilelang.parsing import parsed_once
@@ -32,23 +32,23 @@ class FunctionSpeedup:
     function: LeveredFunction
     _known_gains: dict[Settings, float] = field(default_factory=dict)
 
-    def result(self) -> Chosen:
+    def result(self) -> ChosenLevers:
         """The function to be lowered instead, and what came of it; the function itself where no
         lever pays. Raises what TileLang raises for one that it cannot lower."""
         function = self.function
         with parsed_once():
             if not self._levers.choices:
                 why = "no loop has stages to spare"
-                return Chosen(function.func, "speed", Speedup(function.name, why=why))
+                return ChosenLevers(function.func, "speed", Speedup(function.name, why=why))
             return self._weighed()
 
-    def _weighed(self) -> Chosen:
+    def _weighed(self) -> ChosenLevers:
         """The function with the levers that gain most, if these gain enough."""
         function, blocks = self.function, self._residents.blocks
         found = Speedup(function.name, self._first.bytes, blocks=(blocks, blocks))
         why = self._nothing_to_gain()
         if why:
-            return Chosen(function.func, "speed", replace(found, why=why))
+            return ChosenLevers(function.func, "speed", replace(found, why=why))
         trials = LeverTrials(self._tried, self._first, self._pays)
         searches = [
             LeverSearch(self._levers, function.comparison, trials, limit) for limit in self._paying
@@ -56,10 +56,12 @@ class FunctionSpeedup:
         best = self._best(searches)
         found = replace(found, tried=trials.count, refused=searches[0].refused)
         if best is None:
-            return Chosen(function.func, "speed", replace(found, why=self._why(trials, found)))
+            return ChosenLevers(
+                function.func, "speed", replace(found, why=self._why(trials, found))
+            )
         held, steps = self._residents_of(best).blocks, tuple(function.steps(best, trials))
         done = replace(found, blocks=(blocks, held), steps=steps, gain=self._gain_of(best))
-        return Chosen(best.func, "speed", done)
+        return ChosenLevers(best.func, "speed", done)
 
     def _best(self, searches: Sequence[LeverSearch]) -> LeverTrial | None:
         """What gains most; a limit is tried as long as fewer bytes alone gain more there."""
