@@ -143,19 +143,18 @@ class Collected(Findings):
             for buffer in buffers:
                 self._races_at(stmt, buffer).is_known = False
         certain = hazard.certain and not self.forked
-        open_ = None
-        if not certain:
-            open_ = undecided_of(hazard, what, self.forks, self.long.keys(), self._known.tree)
-        hazard = replace(
+        found = replace(
             hazard,
             certain=certain,
             if_long=tuple(dict.fromkeys(var.name for var in self.long)) if certain else (),
             blocks=tuple((var.name, index) for var, index in self._block.items()),
-            undecided=open_,
         )
         key = (hazard.kind, stmt, frozenset(buffers))
         known = self._known.hazards.get(key)
-        if known is None or hazard.sureness > known.sureness:
-            self._known.hazards[key] = hazard
-            return key
-        return None
+        if known is not None and found.sureness <= known.sureness:
+            return None
+        if not certain:
+            open_ = undecided_of(hazard, what, self.forks, self.long.keys(), self._known.tree)
+            found = replace(found, undecided=open_)
+        self._known.hazards[key] = found
+        return key

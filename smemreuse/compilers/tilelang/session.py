@@ -191,12 +191,13 @@ class TileLangSession(MergeSession):
     def note_levers(self, outcome: Fitting | Speedup, objective: ObjectiveName) -> None:
         """Reports what came of a function's levers; its plans are made for this objective."""
         self._lowering.objective = objective
-        for observer in self.observers:
-            if isinstance(outcome, Speedup):
+        if isinstance(outcome, Speedup):
+            for observer in self.observers:
                 observer.on_sped_up(outcome)
-            else:
-                observer.on_fitted(outcome)
-        if isinstance(outcome, Fitting) and not outcome.fits:
+            return
+        for observer in self.observers:
+            observer.on_fitted(outcome)
+        if not outcome.fits:
             self.warn(f"smemreuse: {outcome.sentence}")
 
     def _merged(self, function: DeviceFunction, request: MergeRequest, stock_pass: Pass) -> Any:

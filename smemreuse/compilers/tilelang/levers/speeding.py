@@ -1,9 +1,9 @@
 """Pulls levers in a function where one more block on an SM, or more L1, should pay.
 
 The search is that of `fitting`; its limits are the sizes of a block with which an SM stands better.
-The model of `advise` says what that gains. It is believed only of levers of which no gain that it
-said was a loss when measured: fewer stages. Each combination is proved to be reads-from equivalent,
-and lint finds no more in it than in the function itself.
+The model of `advise` says what that gains. It is believed only of fewer stages, and from a gain on
+of which its errors, as measured, leave a loss of 1 % at most. Each combination is proved to be
+reads-from equivalent, and lint finds no more in it than in the function itself.
 """
 
 from __future__ import annotations
