@@ -148,6 +148,52 @@ def test_a_descriptor_that_is_made_behind_its_use_is_used_an_iteration_later() -
     assert not judge(under("for k in range(100)", loop), threads=128, declared=DESCRIPTORS).sound
 
 
+# Who fills a byte in arms within arms -------------------------------------------------------------
+
+OLD_A = f"As[tx] = 5\n{SYNC}O[tx] = As[63 - tx]\n{SYNC}{USE_B}{SYNC}"
+"""As has a value, and in a merged kernel Bs then takes its place."""
+
+
+def filled(place: str, condition: str = "D[tx] > 0") -> str:
+    """A fill in two arms, of the same place in both."""
+    return under(f"if {condition}", f"As[{place}] = 1\n") + under("else", f"As[{place}] = 0\n")
+
+
+@pytest.mark.parametrize(("place", "sound"), [("tx", True), ("tx + 1", False)])
+def test_another_thread_fills_a_byte_in_the_other_arm(place: str, sound: bool) -> None:
+    """The first half takes the first arm, the second half the other: nobody fills As[32], and the
+    unmerged kernel reads its old value. No two threads touch one element."""
+    other = under("if tx < 63", filled(place)) + under("if tx == 0", "As[0] = 3\n")
+    fill = under("if tx < D[64]", filled("tx")) + under("else", other)
+    assert judge(OLD_A + fill + f"{SYNC}O[tx] = As[62 - tx // 2]\n").sound is sound
+
+
+LARGE_A = (
+    under("for i in range(4)", "As[i * 64 + tx] = 5\n")
+    + f"{SYNC}O[tx] = As[63 - tx]\n{SYNC}"
+    + under("for i in range(4)", "Bs[i * 64 + tx] = tx\n")
+    + f"{SYNC}O[tx] = Bs[63 - tx]\n{SYNC}"
+)
+
+
+@pytest.mark.parametrize(
+    ("then", "other", "sound"),
+    [
+        ("As[i * 64 + tx] = 1\n", "As[i * 64 + tx] = 0\n", True),
+        ("As[i * 64 + tx] = 1\n", "As[192 - i * 64 + tx] = 0\n", False),
+        (filled("i * 64 + tx"), filled("192 - i * 64 + tx"), False),
+    ],
+)
+def test_another_iteration_fills_a_byte_in_the_other_arm(
+    then: str, other: str, sound: bool
+) -> None:
+    """A thread takes the one arm in the first iteration and the other in the last: both times it
+    writes the same, and in As there is something that it has not filled."""
+    rounds = under("for i in range(4)", under("if D[tx + i * 64] > 7", then) + under("else", other))
+    text = LARGE_A + rounds + f"{SYNC}O[tx] = As[63 - tx] + As[255 - tx]\n"
+    assert judge(text, elements=256).sound is sound
+
+
 # Who is elected -----------------------------------------------------------------------------------
 
 ELECTED = "if T.tl_shuffle_elect({})"

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.random_kernels.choices import Pick
 from tests.random_kernels.text import SYNC, TextGrower, Threads, Tile, under
+
+NESTED, PLAIN = 1, 24
+"""Kinds of arms: one that has arms itself, and one that only fills."""
 
 
 def grow_ragged(pick: Pick) -> str:
@@ -39,15 +44,17 @@ def _rounds(grow: TextGrower, who: Threads, tiles: list[Tile]) -> str:
 def _ragged(
     grow: TextGrower, who: Threads, tile: Tile, tiles: list[Tile], loop: str, depth: int = 0
 ) -> str:
-    """A fill in two arms; each of them may be in part, of other places, or have arms itself."""
-    arms = []
+    """A fill in two arms; each of them may be in part, of other places, or have arms itself, then
+    perhaps with the places of other threads."""
+    arms, nested = [], depth < 2 and grow.chance(6)
     for _ in range(2):
-        kind = grow.pick(0, 24)
+        odd = depth == 0 or grow.chance(4)
+        kind = NESTED if nested else grow.pick(0, 24) if odd else PLAIN
         body = grow.fill(tile, who, loop)
         if kind == 0:  # what another thread has in the other arm
             body = f"{tile.at(f'(({who.rank} + 1) % {tile.elements})')} = {grow.number()}\n"
-        elif kind == 1 and depth < 2:
-            body = _ragged(grow, who, tile, tiles, loop, depth + 1)
+        elif kind == NESTED and depth < 2:
+            body = _nested(grow, who, tile, tiles, loop, depth + 1)
         elif kind == 2:
             body = under(f"if {grow.condition(loop)}", body)
         elif kind == 3:
@@ -61,10 +68,28 @@ def _ragged(
         elif kind == 7:
             body = under(f"for n in range(D[{grow.pick(0, 50)}] & 3)", body)
         arms.append(body)
-    condition = f"if D[tx + {grow.pick(0, 60)}] > {grow.pick(0, 9) * 1000}"
+    condition = f"if D[tx + {grow.pick(0, 60)}] > {_some(grow)}"
     if grow.chance(8):
         condition = f"if {grow.condition(loop)}"
+    elif grow.chance(3):  # the first so many take the one, the others the other
+        condition = f"if {who.rank} < D[{grow.pick(0, 60)}] % {who.count}"
     return under(condition, arms[0]) + grow.mostly(under("else", arms[1]), 16)
+
+
+def _nested(
+    grow: TextGrower, who: Threads, tile: Tile, tiles: list[Tile], loop: str, depth: int
+) -> str:
+    """An arm that has arms itself: each thread fills what is its own in other arms, or what is
+    another one's."""
+    kind = grow.pick(0, 4)
+    if kind < 2:
+        return _ragged(grow, who, tile, tiles, loop, depth)
+    turned = replace(who, turned=1 if kind > 2 else who.count // 2)
+    found = _ragged(grow, turned, tile, tiles, loop, depth)
+    if kind < 4:
+        return found
+    found = under(f"if {who.rank} < {who.count - 1}", found)
+    return found + under(f"if {who.rank} == 0", grow.fill(tile, who, loop))
 
 
 def _unrolled(grow: TextGrower, who: Threads, tile: Tile, tiles: list[Tile], loop: str) -> str:
@@ -74,6 +99,11 @@ def _unrolled(grow: TextGrower, who: Threads, tile: Tile, tiles: list[Tile], loo
         half = "n" if grow.mostly("same", 3) else "(1 - n)"
         place = f"(({half} * {who.count} + {who.rank}) % {tile.elements})"
         arms.append(f"{tile.at(place)} = {place} * 3 + {grow.number()} + {loop} * 1000\n")
-    condition = f"if D[tx + n * {grow.one_of((0, 64))} + {grow.pick(0, 60)}] > 0"
+    condition = f"if D[tx + n * {grow.one_of((0, 64))} + {grow.pick(0, 60)}] > {_some(grow)}"
     inside = under(condition, arms[0]) + under("else", arms[1])
     return under(f"for n in T.unroll({grow.pick(1, 2)})", inside)
+
+
+def _some(grow: TextGrower) -> int:
+    """What some of the inputs exceed, which are 65,535 at the most, or nearly all of them."""
+    return grow.pick(0, 9) * 6000

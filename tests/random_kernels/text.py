@@ -48,11 +48,13 @@ def kernel_of(text: str) -> Kernel:
 
 @dataclass(frozen=True)
 class Threads:
-    """Some warps of a block that do something together; `barrier` is their named barrier."""
+    """Some warps of a block that do something together; `barrier` is their named barrier. Each does
+    what the thread `turned` behind it would do."""
 
     first: int
     count: int
     barrier: int = 0
+    turned: int = 0
 
     @property
     def condition(self) -> str:
@@ -60,7 +62,8 @@ class Threads:
 
     @property
     def rank(self) -> str:
-        return f"(tx - {self.first})" if self.first else "tx"
+        own = f"(tx - {self.first})" if self.first else "tx"
+        return f"(({own} + {self.turned}) % {self.count})" if self.turned else own
 
 
 @dataclass(frozen=True)

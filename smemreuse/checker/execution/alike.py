@@ -3,6 +3,10 @@
 Whichever arm a thread takes, it writes the same bytes, and nothing else is done there. So the two
 arms may be executed one after the other, as writes that may not happen: what is known then is what
 would be known of either, joined.
+
+A loop of such branches, or of stores, fills its buffers: where each thread writes bytes of its own
+in each iteration, and all that was done to the buffers before is over, nothing relates one
+iteration to another, and all may be executed at once.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from collections.abc import Set
 from smemreuse.checker.execution.leaves import Leaves
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.ir.access import Access
-from smemreuse.ir.kernel import Block, If, Stmt, Store
+from smemreuse.ir.kernel import Block, For, If, Stmt, Store
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine
 
@@ -28,6 +32,7 @@ class StoresAlike:
     def __init__(self, program_slice: ProgramSlice, leaves: Leaves, fenced: Set[Stmt]):
         self._slice, self._leaves, self._fenced = program_slice, leaves, fenced
         self._known: dict[If, Writes | None] = {}
+        self._fills: dict[For, tuple[Writes, ...]] = {}
 
     def __call__(self, stmt: If) -> Writes | None:
         """The write that either arm is, of the same kind; None if they are anything else."""
@@ -36,6 +41,24 @@ class StoresAlike:
             both = None if one is None or two is None else (one, two)
             self._known[stmt] = both if both is not None and _are_alike(*both) else None
         return self._known[stmt]
+
+    def in_loop(self, loop: For) -> tuple[Writes, ...]:
+        """What the statements of a loop write, each to another buffer and nothing else: a branch in
+        both of its arms, a store once; none if the loop does anything else."""
+        if loop not in self._fills:
+            writes = tuple(found for stmt in loop.body if (found := self._of(stmt)) is not None)
+            buffers = {one.buffer for one, _ in writes}
+            is_fill = len(buffers) == len(writes) == len(loop.body)
+            is_fill = is_fill and not self._slice.synchronizes(loop.body)
+            self._fills[loop] = writes if is_fill else ()
+        return self._fills[loop]
+
+    def _of(self, stmt: Stmt) -> Writes | None:
+        if isinstance(stmt, If):
+            is_plain = not self._slice.accesses.get(stmt) and stmt not in self._fenced
+            return self(stmt) if is_plain else None
+        write = self._write((stmt,))
+        return None if write is None else (write, write)
 
     def _write(self, block: Block) -> MemoryAccess | None:
         """The only thing that a block does: a plain write to shared memory."""

@@ -70,7 +70,10 @@ class JoinedPaths(ABC):
         self.findings.fork(UndecidedKind.BRANCH, stmt)
         around = agent.accesses
         is_recorded = divergent or around is not None
-        once = is_recorded and len(np.unique(threads.ids)) == threads.count
+        once = is_recorded and (
+            len(np.unique(threads.ids)) == threads.count
+            or (are_alike and self._statements.write_apart(stmt, agent))
+        )
         arms = [
             ArmAccesses(self._setting.layout, once, around=around) for _ in (stmt.then, stmt.orelse)
         ]
@@ -96,7 +99,9 @@ class JoinedPaths(ABC):
         if not are_alike:
             together = not divergent and not agent.partly
             self.state.become(after_then.joined(self.state, alike=together))
-        for buffer, where, _ in filled_by_both(*arms) if divergent else ():
+        # Within an arm nothing is filled yet: the thread that would may be in the other arm, where
+        # another one fills that byte.
+        for buffer, where, _ in filled_by_both(*arms) if divergent and around is None else ():
             self.state.memory.fill(buffer, where)
 
     def _go_each_way(self, block: Block, agent: Agent) -> int:

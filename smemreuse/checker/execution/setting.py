@@ -150,6 +150,15 @@ class Setting:
             known = self._at_once[loop] = all(map(self._is_independent, parts))
         return known
 
+    def may_fill(self, loop: For, count: int) -> bool:
+        """Whether a loop may be one that fills buffers at once; `count` as in `at_once`. What is
+        split into cases is decided for each iteration by itself."""
+        if self.every_case or count > MAX_VECTOR:
+            return False
+        buffers = {one.buffer for one, _ in self.stores_alike.in_loop(loop)}
+        partners = self.layout.partners
+        return bool(buffers) and all(not buffers & {*partners[one]} - {one} for one in buffers)
+
     def is_compared(self, loop: For, count: int) -> bool:
         """Whether a loop is compared with those of other blocks; `count` as in `at_once`."""
         return self.compares_loops and not self.at_once(loop, count)

@@ -12,6 +12,7 @@ from smemreuse.checker.machine.synchronization import Synchronization
 from smemreuse.checker.predicted.barriers import PredictedBarriers
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.kernel import Assert, For, If, Stmt, Store, While
+from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.polled import Polled
 
 
@@ -100,6 +101,21 @@ class Statements:
         """Whether each thread writes the same bytes in both arms of a branch, and no others do."""
         writes = self._stores_alike(stmt)
         return writes is not None and self._accesses.are_same_bytes(*writes, agent.threads)
+
+    def write_apart(self, stmt: If, agent: Agent) -> bool:
+        """The same, of threads that are there once for each iteration of a loop: whether they write
+        other bytes each time."""
+        writes = self._stores_alike(stmt)
+        return writes is not None and self._accesses.are_own_bytes(*writes, agent.threads)
+
+    def fill_apart(self, loop: For, threads: Threads) -> bool:
+        """Whether a loop fills buffers, by threads that are there once for each iteration: no write
+        is related to another one, or to anything that is not over."""
+        return all(
+            self._accesses.are_own_bytes(*both, threads)
+            and self._accesses.are_free(both[0], threads)
+            for both in self._stores_alike.in_loop(loop)
+        )
 
     def header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """Performs the accesses of a condition or a loop bound, which may read shared memory."""

@@ -48,6 +48,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.labels import label
 from smemreuse.results.undecided import UndecidedKind
+from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.polled import Polled, waits_once_entered
 
 
@@ -369,7 +370,7 @@ class Trace(JoinedPaths):
         elif step == 0:
             raise Uncovered(f"`{label(stmt)}` does not go on")
         elif rounds := range(begin, begin + extent, step):
-            if self._setting.at_once(stmt, threads.count * len(rounds)):
+            if self._at_once(stmt, rounds, threads):
                 agent.threads = self._vectors.repeated(threads, stmt.var, rounds)
                 yield from self._run(stmt.body, agent)
             elif stmt.kind == "vectorized":
@@ -379,6 +380,15 @@ class Trace(JoinedPaths):
         else:
             self._predicted.skips_loop(agent, stmt)
         agent.threads, agent.loops, agent.covered = threads, loops, covered
+
+    def _at_once(self, stmt: For, rounds: range, threads: Threads) -> bool:
+        """Whether iterations of a loop are executed as more threads."""
+        count = threads.count * len(rounds)
+        if self._setting.at_once(stmt, count):
+            return True
+        return self._setting.may_fill(stmt, count) and self._statements.fill_apart(
+            stmt, self._vectors.repeated(threads, stmt.var, rounds)
+        )
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
         self._predicted.enters(stmt, agent)

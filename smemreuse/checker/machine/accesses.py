@@ -199,6 +199,40 @@ class Accesses:
         is_same = all(map(np.array_equal, first[:2], second[:2]))
         return is_same and bool((first[1] != ANYONE).all())
 
+    def are_own_bytes(self, one: MemoryAccess, two: MemoryAccess, threads: Threads) -> bool:
+        """The same, of threads that are there once for each iteration of a loop: whether in each
+        they make both accesses to the same bytes, and to others than in all other iterations."""
+        first, second = self._start(one, threads), self._start(two, threads)
+        located = self._located(one, first, threads)
+        if first is None or second is None or located is None:
+            return False
+        size = one.footprint.count * one.footprint.size
+        return (
+            len(located[0]) == threads.count * size
+            and bool(np.all(np.equal(first, second)))
+            and self.are_same_bytes(one, two, threads)
+        )
+
+    def are_free(self, write: MemoryAccess, threads: Threads) -> bool:
+        """Whether all that was done to the bytes of a write happens before it."""
+        located = self._located(write, self._start(write, threads), threads)
+        if located is None:
+            return False
+        ids, warps = threads.ids, self._vectors.warps(threads.ids)
+        traced = TracedAccess(write.buffer, *located[:2], True, True, ids, warps, 0, write.proxy)
+        known = self._state.order.known_to_all(warps).copies
+        partners = self._layout.partners[write.buffer]
+        return all(self._is_over(traced, partner, known) for partner in partners)
+
+    def _is_over(self, traced: TracedAccess, partner: Buffer, known: int) -> bool:
+        """Whether all that a partner's accesses did to bytes happens before a write to them."""
+        history, order = self._state.history, self._state.order
+        theirs = self._layout.in_other(traced.buffer, partner, traced.where)
+        flying = self._state.engines.in_flight(partner, known)
+        return not any(meeting(other.where, theirs) for _, other in flying) and not any(
+            True for _ in history.conflicts(traced, partner, theirs, order)
+        )
+
     def _start(self, access: MemoryAccess, threads: Threads) -> Value:
         start = access.footprint.start
         return None if start is None else self._values(start, threads)

@@ -84,7 +84,7 @@ class ArmAccesses:
         for arm in (one, two):
             self._add_all(self.touched, arm.touched)
             self._add_all(self.wrote, arm.wrote)
-        for buffer, where, threads in filled_by_both(one, two):
+        for buffer, where, threads in filled_by_both(one, two) if self.once else ():
             self._of(self.filled, buffer)[where] = threads
 
     def _add_all(self, record: ByBuffer, added: ByBuffer) -> None:

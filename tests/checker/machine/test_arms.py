@@ -48,6 +48,14 @@ def test_several_threads_or_a_write_that_may_not_happen_fill_nothing() -> None:
     assert filled(sure, unsure) == filled(unsure, sure) == {}
 
 
+def test_what_arms_within_fill_is_filled_only_where_each_thread_is_there_once() -> None:
+    within = arm((A, [0], [5], True))
+    for once in (True, False):
+        around = ArmAccesses(LAYOUT, once)
+        around.add_branch(within, within)
+        assert filled(around, around) == ({"A": [0]} if once else {})
+
+
 def test_a_partner_s_write_in_either_arm_takes_it_back() -> None:
     one = arm((A, [3, 4, 5], [5, 5, 5], True))
     assert filled(one, one) == {"A": [3, 4, 5]}
