@@ -198,11 +198,21 @@ def _asynchronous_stmt(stmt: Stmt) -> Stmt:
     return stmt
 
 
+def _is_zero(value: Expr) -> bool:
+    if isinstance(value, Call) and value.op in ("broadcast", "cast") and value.args:
+        return _is_zero(value.args[0 if value.op == "broadcast" else -1])
+    return isinstance(value, Const) and value.value == 0
+
+
 def _copy(store: Store) -> Evaluate | None:
+    """A store as an asynchronous copy. One of zeros where a guard is off writes all of its bytes in
+    any case, as the store would: so it has the form of which that is known."""
     value: Expr = store.value
     guard: tuple[Expr, ...] = ()
-    if isinstance(value, Call) and value.op in CHOICES:
-        guard, value = value.args[:1], value.args[1]
+    fills = False
+    if isinstance(store.value, Call) and store.value.op in CHOICES:
+        condition, value, other = store.value.args
+        guard, fills = (condition,), _is_zero(other)
     if not isinstance(value, Load) or value.buffer.scope != "global":
         return None
     buffer = store.buffer
@@ -219,6 +229,8 @@ def _copy(store: Store) -> Evaluate | None:
     annotation = Call("type_annotation", (Const(buffer.dtype),))
     extent = Const(lanes)
     target = Call("tvm_access_ptr", (annotation, Pointer(buffer), index, extent, Const(_WRITE)))
+    if fills:
+        return Evaluate(Call("ptx_cp_async", (target, store.value, extent, *guard)), store.line)
     size = Const(lanes * element_bits(buffer.dtype) // 8)
     copy = _copy_of(Const(buffer.dtype), target, store.value, extent, size, guard)
     return Evaluate(copy, store.line)

@@ -425,7 +425,8 @@ def test_a_commit_comes_behind_its_scope_and_a_wait_before() -> None:
     [
         ("G[0:8]", 8, Engine.CP_ASYNC, True),
         ("G[n * 2:n * 2 + 2]", 2, Engine.CP_ASYNC, True),
-        ("T.if_then_else(n < 4, G[0:8], T.Broadcast(T.float16(0), 8))", 8, Engine.CP_ASYNC, False),
+        ("T.if_then_else(n < 4, G[0:8], T.Broadcast(T.float16(0), 8))", 8, Engine.CP_ASYNC, True),
+        ("T.if_then_else(n < 4, G[0:8], T.Broadcast(T.float16(1), 8))", 8, Engine.CP_ASYNC, False),
         ("G[0]", 1, Engine.THREAD, True),  # two bytes are too few for cp.async
         ("T.Broadcast(T.float16(0), 8)", 8, Engine.THREAD, True),
         ("Bs_1[0:8]", 8, Engine.THREAD, True),
