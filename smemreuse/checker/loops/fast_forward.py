@@ -112,7 +112,7 @@ def _units(
     if not _are_followed(points, phases, unit, even):
         return None
     odd = {slot for slot, number in phases.items() if number * whole % 2}
-    is_same = _are_followed(points, phases, unit, whole) and _is_one_length(points)
+    is_same = _are_followed(points, phases, unit, whole) and _have_one_length_or_known_ones(points)
     loops = frozenset(one.loop for one in points if one.loop is not None)
     if is_same and all(are_relative(slot, loops) for slot in odd):
         return unit * even, unit * whole
@@ -133,7 +133,7 @@ def _are_followed(
     return True
 
 
-def _is_one_length(points: Sequence[FastForwardPoint]) -> bool:
+def _have_one_length_or_known_ones(points: Sequence[FastForwardPoint]) -> bool:
     """Whether all of the loops have the same number of iterations, which data decide, or the
     number of each is known."""
     return all(one.length == points[0].length for one in points)

@@ -42,6 +42,11 @@ class FunctionFitting:
         with parsed_once():
             return self._as_it_is() or self._changed()
 
+    def unchanged(self, why: str, found: Fitting | None = None) -> ChosenLevers:
+        """The function itself, and why; `found` is what is known of it."""
+        found = found or Fitting(self.function.name, limit=self.limit)
+        return ChosenLevers(self.function.func, "bytes", replace(found, why=why))
+
     def _as_it_is(self) -> ChosenLevers | None:
         """The function itself, if it fits: planned for speed, or else for few bytes."""
         name, func = self.function.name, self.function.func
@@ -64,8 +69,7 @@ class FunctionFitting:
         best = search.cheapest()
         found = replace(found, tried=trials.count, refused=search.refused)
         if best is None:
-            why = self._why(trials, search.refused)
-            return ChosenLevers(function.func, "bytes", replace(found, why=why))
+            return self.unchanged(self._why(trials, search.refused), found)
         before, after = map(function.seconds, (self._first.kernels, best.kernels))
         slowdown = after / before if after and before else None
         steps = tuple(function.steps(best, trials))

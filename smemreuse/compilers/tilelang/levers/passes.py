@@ -16,13 +16,12 @@ from smemreuse.compilers.outcomes import error_line
 from smemreuse.compilers.tilelang.estimate import LoweringPlace
 from smemreuse.compilers.tilelang.installed import missing
 from smemreuse.compilers.tilelang.levers.fitting import FunctionFitting
-from smemreuse.compilers.tilelang.levers.function import ChosenLevers, LeveredFunction
+from smemreuse.compilers.tilelang.levers.function import LeveredFunction
 from smemreuse.compilers.tilelang.levers.speeding import FunctionSpeedup
 from smemreuse.compilers.tilelang.passes_once import remember_passes
 from smemreuse.compilers.tilelang.session import LeverRequest, TileLangSession
 from smemreuse.compilers.tilelang.visitor import VERSION
 from smemreuse.errors import PlanError
-from smemreuse.results.fitting import Fitting, Speedup
 from smemreuse.targets.architectures import architecture
 
 FIRST_PASS = "AddWrapperForSingleBufStore"
@@ -86,16 +85,10 @@ def _pulled(name: str, func: Any, wanted: LeverRequest, session: TileLangSession
     config = dict(tvm.transform.PassContext.current().config)
     function = LeveredFunction(name, func, place, config)
     limit = wanted.limit or place.arch.per_block
+    goal = FunctionSpeedup(function) if wanted.for_speed else FunctionFitting(function, limit)
     try:
-        if wanted.for_speed:
-            found = FunctionSpeedup(function).result()
-        else:
-            found = FunctionFitting(function, limit).result()
+        found = goal.result()
     except Exception as error:  # TileLang raises of all kinds; each is kept with its words
-        why = f"it is not known what it takes: {error_line(error)}"
-        if wanted.for_speed:
-            found = ChosenLevers(func, "speed", Speedup(name, why=why))
-        else:
-            found = ChosenLevers(func, "bytes", Fitting(name, limit=limit, why=why))
+        found = goal.unchanged(f"it is not known what it takes: {error_line(error)}")
     session.note_levers(found.outcome, found.objective)
     return found.func

@@ -35,12 +35,15 @@ class FunctionSpeedup:
     def result(self) -> ChosenLevers:
         """The function to be lowered instead, and what came of it; the function itself where no
         lever pays. Raises what TileLang raises for one that it cannot lower."""
-        function = self.function
         with parsed_once():
             if not self._levers.choices:
-                why = "no loop has stages to spare"
-                return ChosenLevers(function.func, "speed", Speedup(function.name, why=why))
+                return self.unchanged("no loop has stages to spare")
             return self._weighed()
+
+    def unchanged(self, why: str, found: Speedup | None = None) -> ChosenLevers:
+        """The function itself, and why; `found` is what is known of it."""
+        found = found or Speedup(self.function.name)
+        return ChosenLevers(self.function.func, "speed", replace(found, why=why))
 
     def _weighed(self) -> ChosenLevers:
         """The function with the levers that gain most, if these gain enough."""
@@ -48,7 +51,7 @@ class FunctionSpeedup:
         found = Speedup(function.name, self._first.bytes, blocks=(blocks, blocks))
         why = self._nothing_to_gain()
         if why:
-            return ChosenLevers(function.func, "speed", replace(found, why=why))
+            return self.unchanged(why, found)
         trials = LeverTrials(self._tried, self._first, self._pays)
         searches = [
             LeverSearch(self._levers, function.comparison, trials, limit) for limit in self._paying
@@ -56,9 +59,7 @@ class FunctionSpeedup:
         best = self._best(searches)
         found = replace(found, tried=trials.count, refused=searches[0].refused)
         if best is None:
-            return ChosenLevers(
-                function.func, "speed", replace(found, why=self._why(trials, found))
-            )
+            return self.unchanged(self._why(trials, found), found)
         held, steps = self._residents_of(best).blocks, tuple(function.steps(best, trials))
         done = replace(found, blocks=(blocks, held), steps=steps, gain=self._gain_of(best))
         return ChosenLevers(best.func, "speed", done)
