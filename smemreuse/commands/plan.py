@@ -19,6 +19,7 @@ from smemreuse.explainer.apart import kept_apart
 from smemreuse.explainer.barriers_to_come import marks_to_come
 from smemreuse.explainer.plans import compiler_of, default_layout, hoped_of, side_by_side
 from smemreuse.explainer.timeline import timeline_of
+from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import Chosen, planned
 from smemreuse.report.data import Subject, plan_entry
 from smemreuse.report.explanations import grouped
@@ -26,7 +27,7 @@ from smemreuse.report.gains import LayoutSize, gain_words
 from smemreuse.report.next_step import NextStep
 from smemreuse.report.next_steps import after_plan
 from smemreuse.report.provenance import notes_for_people
-from smemreuse.report.residents import PlanBlocks
+from smemreuse.report.residents import PlanBlocks, l1_words
 from smemreuse.report.tables import console, hoped_line, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_lifetimes, drawn_plan
 from smemreuse.report.verdicts import rules_lines
@@ -71,7 +72,16 @@ def _next(chosen: Sequence[tuple[Subject, Chosen]], planning: Planning) -> NextS
         planning.words("policy", "packer", "objective", "arch", "strict"),
         too_large=next(((file, on.name) for file, on in large), None),
         unproved=None if hoped is None else (hoped, planning.words("objective", "arch")),
+        as_default=bool(held) and all(_is_as_good(one, each.plan) for one, each in held),
     )
+
+
+def _is_as_good(subject: Subject, made: Plan) -> bool:
+    """Whether the default merge of the compiler takes as many bytes as a plan, and is proved."""
+    default = default_layout(subject.kernel, subject.scope)
+    if default is None or default.arena_text != made.arena_text:
+        return False
+    return judge(subject.kernel, default).sound
 
 
 def _too_large(
@@ -84,12 +94,18 @@ def _too_large(
 
 
 def _note_lines(subject: Subject, made: Plan, arch: Architecture | None) -> Iterator[Text]:
-    """What is to be known of a plan, and that no block launches with it, in place of the note that
-    says so of fewer objectives; `arch` is what was asked for, if anything."""
+    """What is to be known of a plan: the resident blocks with what stops one more, and what L1 has,
+    or that no block launches, in place of the note that says so in fewer words; `arch` is what was
+    asked for, if anything."""
     large, provenance = _too_large(subject, made, arch), made.provenance
-    if large is not None:
+    known, is_assumed = architecture_for(subject.kernel, arch)
+    found = PlanBlocks.of(subject.kernel, made, known).residents
+    if large is not None or found is not None:
         provenance = replace(provenance, occupancy=None)
     yield from map(Text, notes_for_people(provenance, compiler_of(subject.kernel)))
+    if large is None and found is not None:
+        yield Text(replace(found, assumed=is_assumed).words)
+        yield Text(l1_words(found, made.arena_rounded, known))
     if large is not None:
         _, on = large
         whose = "; --arch plans for another GPU than the dump's" * (arch is None)
@@ -123,7 +139,7 @@ def _tables(
         if not subject.has_buffers:
             yield no_buffers(subject.file, subject.kernel.name)
             continue
-        yield plan_table(out, subject, made)
+        yield plan_table(out, subject, made, _proof(chosen))
         yield Text(POSITIONS, style="dim")
         if not made.symbolic_offsets:
             yield Text(_gain(subject, made, arch))
@@ -138,6 +154,14 @@ def _tables(
         yield from _note_lines(subject, made, arch)
         yield from last
         yield from rules_lines(line.plain for line in last)
+
+
+def _proof(chosen: Chosen) -> str:
+    """What is known of the soundness of a plan; the plans of other policies are not judged here."""
+    if chosen.plan.policy != "dataflow":
+        return "not checked"
+    verdict = chosen.candidate.verdict
+    return verdict.proof if verdict.sound else str(verdict.verdict)
 
 
 def _chart(out: Console, subject: Subject, chosen: Chosen) -> Iterator[RenderableType]:
@@ -162,7 +186,7 @@ def _relied_words(*, shares: bool, is_proved: bool) -> str:
     """Whether a plan relies on barriers that the compiler may insert."""
     if not shares:
         return "+: sharing needs none of these barriers, as no buffers share bytes"
-    needed = "+: this plan needs such barriers where buffers share bytes"
     if is_proved:
-        return f"{needed}; its proof counts only those that are sure to come"
+        return "+: the proof holds where ThreadSync runs after the merge, as in TileLang's builds"
+    needed = "+: this plan needs such barriers where buffers share bytes"
     return f"{needed}; `smemreuse check` says whether those that it needs are sure to come"

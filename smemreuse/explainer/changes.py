@@ -29,7 +29,7 @@ from smemreuse.planner.problem import (
 from smemreuse.policies.packing import Liveness
 from smemreuse.results.headroom import Change, ChangeKind, ChangeStep
 from smemreuse.results.plan import Plan
-from smemreuse.results.residents import RegisterSource, Residents
+from smemreuse.results.residents import REGISTERS, RegisterSource, Residents
 from smemreuse.targets.architectures import (
     Architecture,
     most_by_registers,
@@ -38,11 +38,13 @@ from smemreuse.targets.architectures import (
 )
 from smemreuse.targets.registers import registers_of
 from smemreuse.targets.residents import residents_of
+from smemreuse.versions import TILELANG, version_of
 
 MOST_PAIRS = 64
 """Pairs that are tried, those first that would save most."""
 MOST_LEARNED = 8
 """Plans that are made anew because they let a pair share that is not proved to."""
+_NO_OVERLAP = ", so that no load overlaps computation"
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +141,14 @@ class Changes:
             return None
         blocks = self.blocks_at(arena, (step,))
         adds = now is not None and blocks is not None and blocks > now.blocks
-        told = step.told
-        return Change(told.kind, told.buffers, told.condition, told.statements, arena, blocks, adds)
+        told, then = step.told, self._residents[arena]
+        stopped_by = () if then is None else then.limits
+        if then is not None and blocks is not None and blocks < then.blocks:
+            stopped_by = (REGISTERS,)  # those that the change takes
+        return Change(
+            *(told.kind, told.buffers, told.condition, told.statements, arena, blocks, adds),
+            stopped_by,
+        )
 
     @property
     def arena_bytes(self) -> int:
@@ -299,13 +307,14 @@ class Changes:
 
     def _fewer_stages(self) -> Iterator[Trial]:
         found = facts_of(self._kernel).ask(stages_of)
+        knob = " (`num_stages`)" * (version_of(self._kernel).key == TILELANG)
         for stages in dict.fromkeys(found.values()):
             items = [item for item, one in enumerate(self._constant) if found.get(one) == stages]
             names = tuple(self._explainer.names[self._constant[item]] for item in items)
             for left in range(stages.count - 1, 0, -1) if items else ():
                 condition = (
                     f"if the loop {where(stages.loop)} had {left} stage{'s' if left > 1 else ''} "
-                    f"instead of {stages.count}"
+                    f"instead of {stages.count}{knob}{_NO_OVERLAP * (left == 1)}"
                 )
                 sizes = ((item, self._problem.sizes[item]) for item in items)
                 yield Trial(

@@ -278,8 +278,8 @@ class OrderHazards(Collected):
         name, site = self._layout.names[one], Site.of(later)
         before = Site.of(earlier)
         witness = (
-            f"threads may run both arms of `{label(stmt)}` at once, and nothing orders {before} in "
-            f"one with {site} in the other, both on {name}"
+            f"threads may run both branches of `{label(stmt)}` at once, and nothing orders "
+            f"{before} in one with {site} in the other, both on {name}"
         )
         everyone = self._known.vectors.everyone
         hazard = Hazard(

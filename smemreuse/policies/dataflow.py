@@ -260,7 +260,7 @@ class _Conflicts:
         (F4).
         """
         reason = Reason(
-            Rule.DIVERGENT_ARMS, "in arms that threads of one block take at the same time", stmt
+            Rule.DIVERGENT_ARMS, "in branches that threads of one block take at the same time", stmt
         )
         for one in self._buffers(one_arm):
             for two in self._buffers(other_arm):

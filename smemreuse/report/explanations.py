@@ -43,6 +43,9 @@ def explain_entry(
 KEPT_APART = "kept apart, though nothing shows that they must be"
 """Heads pairs of which there is no proof that all plans could use, and no counterexample."""
 
+UNCHECKED = "kept apart unchecked, as there are many (`explain` with two names checks these two)"
+"""Heads pairs of which the checker was not asked."""
+
 
 def explain_lines(
     subject: Subject,
@@ -97,7 +100,7 @@ def explain_summary(
     yield from layout_lines(subject, layouts, refutation_words(grounds))
     plan, verdict = layouts.shipped
     if verdict.sound and plan.sharing_pairs():
-        yield from grounds_lines(grounds)
+        yield from grounds_lines(grounds, refuted=False)
     if hoped is not None:
         yield Text(f"  not chosen: {hoped_words(*hoped)}")
     if headroom is not None:
@@ -148,6 +151,9 @@ Names = tuple[str, str]
 MOST_ALLOWED, MOST_REFUSED = 8, 4
 """The most groups that are listed of pairs that may share, or that one reason keeps from it."""
 
+SHORT = 60
+"""Characters up to which pairs that are live at the same time are named, not counted."""
+
 
 def grouped(pairs: Sequence[Names], most: int = 1_000) -> list[str]:
     """`A, B with C, D`: each pair once, whatever has the same partners together.
@@ -171,16 +177,19 @@ def grouped(pairs: Sequence[Names], most: int = 1_000) -> list[str]:
 
 def grouped_lines(pairs: Sequence[Explanation]) -> Iterator[Text]:
     """Pairs that may share, and those that may not, by rule; pairs live together are counted."""
-    for sharing in Sharing:
-        found = [pair for pair in pairs if pair.sharing is sharing]
-        if not found:
-            continue
-        heading = KEPT_APART if sharing is Sharing.NOT_PROVED else sharing.words
+    ordered = sorted(pairs, key=lambda one: ([*Sharing].index(one.sharing), not one.judged))
+    for heading, found in _by(ordered, [*map(_heading, ordered)]).items():
         yield Text(f"{heading}, {len(found)} of {len(pairs)} pairs:")
-        lines = _allowed(found) if sharing is Sharing.MAY else _refused(found)
+        lines = _allowed(found) if found[0].may_share else _refused(found)
         for line in lines:
             yield Text(f"  {line}")
     yield from rules_lines(pair.kept_apart_by for pair in pairs)
+
+
+def _heading(pair: Explanation) -> str:
+    if pair.sharing is not Sharing.NOT_PROVED:
+        return pair.sharing.words
+    return KEPT_APART if pair.judged else UNCHECKED
 
 
 def _allowed(pairs: Sequence[Explanation]) -> Iterator[str]:
@@ -197,11 +206,13 @@ def _refused(pairs: Sequence[Explanation]) -> Iterator[str]:
     """The pairs that must not share, by rule, with the reason of one pair in full."""
     for short, alike in _by(pairs, [pair.kept_apart_by for pair in pairs]).items():
         if short == LIVE_TOGETHER:
-            them = "it" if len(alike) == 1 else "them"
-            yield f"live at the same time: {counted(len(alike), 'pair')} (--all lists {them})"
+            names = grouped([pair.names for pair in alike])
+            few = len(names) == 1 and len(names[0]) <= SHORT
+            told = names[0] if few else f"{counted(len(alike), 'pair')} (--all lists them)"
+            yield f"live at the same time: {told}"
             continue
         yield f"{short}: {'; '.join(grouped([pair.names for pair in alike], MOST_REFUSED))}"
-        if alike[0].causes or alike[0].judged:
+        if alike[0].judged or (alike[0].causes and alike[0].causes[0].rule is not None):
             yield f"  {'for example, ' if len(alike) > 1 else ''}{_reason(alike[0])}"
 
 

@@ -19,28 +19,28 @@ class LayoutSize:
 
 
 def gain_words(ours: LayoutSize, others: Sequence[LayoutSize]) -> str:
-    """How many bytes and blocks a layout gains over each of the others; those that are alike are
-    told together."""
+    """How many bytes a layout saves and blocks it gains against each of the others; those that are
+    alike are told together."""
     names: dict[tuple[int, int | None], list[str]] = {}
     for other in others:
         names.setdefault((other.bytes, other.blocks), []).append(other.name)
     told = (
-        f"over {' and '.join(those)}: {_gained(ours, size, blocks)}"
+        f"against {' and '.join(those)}: {_gained(ours, size, blocks)}"
         for (size, blocks), those in names.items()
     )
-    return f"gain {'; '.join(told)}"
+    return "; ".join(told)
 
 
 def _gained(ours: LayoutSize, size: int, blocks: int | None) -> str:
     saved = size - ours.bytes
     parts = []
     if saved:
-        more = f"none, {-saved:,} bytes more than its {size:,}"
-        parts.append(f"{saved:,} of {size:,} bytes" if saved > 0 else more)
+        more = f"takes {-saved:,} bytes more than its {size:,}"
+        parts.append(f"saves {saved:,} of {size:,} bytes" if saved > 0 else more)
     if ours.blocks is not None and blocks is not None and ours.blocks != blocks:
         change = counted(abs(ours.blocks - blocks), "block")
-        fewer = "" if ours.blocks > blocks else " fewer"
-        parts.append(f"{change}{fewer} per SM ({blocks} -> {ours.blocks})")
+        verb = "gains" if ours.blocks > blocks else "loses"
+        parts.append(f"{verb} {change} per SM ({blocks} -> {ours.blocks})")
     elif saved and blocks is not None:
-        parts.append("no block")
-    return ", ".join(parts) or "nothing"
+        parts.append("gains no block")
+    return ", ".join(parts) or "gains nothing"

@@ -158,7 +158,9 @@ def change_words(change: Change, found: Headroom) -> str:
     blocks = ""
     if found.residents is not None:
         many = counted(change.blocks or 0, "block")
-        blocks = f", {many}" if change.adds_block else ", no block more"
+        others = [one for one in change.stopped_by if one != SHARED_MEMORY]
+        stop = f" ({' and '.join(others)} allow no more)" if others else ""
+        blocks = f", {many}{stop}" if change.adds_block else ", no block more"
     saved = found.arena_bytes - change.arena_bytes
     to = f"from {found.arena_bytes:,} to {change.arena_bytes:,} bytes"
     return f"{to}, {saved:,} fewer{blocks}, {change.condition}"

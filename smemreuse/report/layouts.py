@@ -54,8 +54,7 @@ class Layouts:
 
 
 SHIPS_WITH_HAZARD = (
-    "it ships all the same: the kernel has that hazard in every layout, and once the hazard is "
-    "fixed, the proof of this one holds"
+    "it is applied all the same: the kernel has that hazard in every layout, and this one adds none"
 )
 
 

@@ -104,10 +104,12 @@ def after_plan(
     *,
     too_large: tuple[str, str] | None = None,
     unproved: tuple[str, Options] | None = None,
+    as_default: bool = False,
 ) -> NextStep:
     """`made` are the plans by file; `options` those with which they were made. `too_large` are the
     file of a kernel of which no block launches, and the architecture, `unproved` the file of one of
-    which a smaller plan is not proved, and the options of `explain`."""
+    which a smaller plan is not proved, and the options of `explain`. `as_default`: the default
+    merge takes as many bytes and is proved."""
     if not made:
         return NO_BUFFERS
     if too_large is not None:
@@ -121,6 +123,8 @@ def after_plan(
         return nothing(
             SMALLEST if plan.optimal else _NOT_SHARED.get(plan.objective, NOTHING_SHARED)
         )
+    if plan.policy == "dataflow" and as_default:
+        return nothing("the default merge takes as many bytes, and is proved sound")
     if plan.policy == "dataflow":
         return command("write the merged TIR", "apply", path(file), *options, *_MERGED)
     return _checked_plan("whether it is sound", file, options)
@@ -152,7 +156,7 @@ def after_explain(
     if not found:
         return NO_BUFFERS
     if refuted:
-        why = "the hazard that refutes what the proof assumes, and its fix"
+        why = "the hazard of the kernel itself, and its fix"
         return command(why, "lint", path(file))
     for _, headroom in found:
         residents = headroom.shipped.residents

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.text import Text
 
 from smemreuse.report.data import Data
-from smemreuse.results.hazards import HazardKind, LintReport
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport
 from smemreuse.results.preconditions import OpenAssumption, Preconditions
 from smemreuse.results.serialized import picked
 from smemreuse.results.sites import place_of
 from smemreuse.results.verdict import LINT_STOPPED, unfollowed_words
 
-PROVED = "the proof assumes nothing of the unmerged kernel: lint finds no hazard that breaks it"
+PROVED = "the proof needs an unmerged kernel without hazards that break it; lint proves that"
 
 _STOPPED = f"{LINT_STOPPED}, which may be less here than for `smemreuse lint`"
 
@@ -35,19 +35,23 @@ def assumed_where(report: LintReport, assumption: str) -> str:
     return f": {', '.join([*named[:MOST_ASSUMED], *more])}" if named else ""
 
 
-def grounds_lines(grounds: Preconditions | None, told: Sequence[str] = ()) -> Iterator[Text]:
+def grounds_lines(
+    grounds: Preconditions | None, told: Sequence[str] = (), *, refuted: bool = True
+) -> Iterator[Text]:
     """A line that nothing is assumed, or one for each assumption that is not proved, but for those
-    that the verdict has `told` already."""
+    that the verdict has `told` already; those that `lint` refutes only where `refuted`."""
     if grounds is None:
         return
     if grounds.proved:
         yield Text(f"  {PROVED}", style="dim")
     by_reason: dict[tuple[bool, str], list[str]] = {}
     for one in sorted(grounds.open, key=lambda each: not each.refuted):
+        if one.refuted and not refuted:
+            continue
         reason = (one.refuted, _why(one, grounds.report))
         by_reason.setdefault(reason, []).append(one.assumption.sentence)
-    for (refuted, why), sentences in by_reason.items():
-        found = "refutes" if refuted else "does not prove"
+    for (is_wrong, why), sentences in by_reason.items():
+        found = "refutes" if is_wrong else "does not prove"
         if len(sentences) == 1:
             yield Text(f"  the proof assumes that {sentences[0]}; lint {found} that ({why})")
         else:
@@ -70,15 +74,23 @@ _IS_WRONG: Mapping[HazardKind, str] = {
 
 
 def refutation_words(grounds: Preconditions | None) -> str:
-    """The hazard that refutes what a proof assumes, as in `a proxy fence is missing at line 111`;
-    empty where none does."""
+    """The hazard that refutes what a proof assumes, as in `a proxy fence is missing between lines
+    96 and 111 (As)`; empty where none does."""
     refuted = [] if grounds is None else [one for one in grounds.open if one.refuted]
     if grounds is None or not refuted:
         return ""
     kinds = refuted[0].assumption.kinds
     hazard = next(one for one in grounds.report.hazards if one.certain and one.kind in kinds)
-    place = place_of(hazard.site).rstrip(": ")
-    return f"{_IS_WRONG[hazard.kind]}{' at ' if place else ''}{place}"
+    return f"{_IS_WRONG[hazard.kind]}{_place(hazard)}"
+
+
+def _place(hazard: Hazard) -> str:
+    """Between which statements a hazard is and of which buffers, as far as that is known."""
+    place, other = place_of(hazard.site).rstrip(": "), hazard.other
+    named = f" ({', '.join(hazard.buffers)})" if hazard.buffers else ""
+    if other is not None and other.line and hazard.site.line not in (None, other.line):
+        return f" between lines {other.line} and {hazard.site.line}{named}"
+    return f" at {place}{named}" if place else named
 
 
 def _why(one: OpenAssumption, report: LintReport) -> str:
@@ -87,8 +99,7 @@ def _why(one: OpenAssumption, report: LintReport) -> str:
     found = next((each for each in against if each.certain or not one.refuted), None)
     if found is None:
         return unfollowed_words(one.why, _STOPPED)
-    place = place_of(found.site).rstrip(": ")
-    return f"{found.kind}{' at ' if place else ''}{place}"
+    return f"{found.kind}{_place(found)}"
 
 
 def grounds_data(grounds: Preconditions | None) -> Data | None:

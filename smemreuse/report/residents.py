@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from smemreuse.ir.kernel import Kernel
+from smemreuse.report.titles import counted
 from smemreuse.results.plan import Plan
 from smemreuse.results.residents import BLOCKS, SHARED_MEMORY, Registers, Residents
 from smemreuse.results.serialized import picked
 from smemreuse.targets.architectures import Architecture
 from smemreuse.targets.blocks import block_memory
-from smemreuse.targets.residents import blocks_of, residents_of
+from smemreuse.targets.residents import blocks_of, l1_left, residents_of
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,22 @@ class PlanBlocks:
     def registers(self) -> Registers | None:
         """Those of each thread."""
         return None if self.residents is None else self.residents.registers
+
+
+def l1_words(found: Residents, arena_bytes: int, arch: Architecture) -> str:
+    """What resident blocks leave of the unified cache to L1, and why so much, in words."""
+    step = arch.unified - l1_left(found, arch)
+    taken = arch.taken(found.block_bytes)
+    parts = {
+        "arena": arena_bytes,
+        "beside it": found.block_bytes - arena_bytes,
+        "of the driver": taken - found.block_bytes,
+    }
+    sizes = ", ".join(f"{size:,} {what}" for what, size in parts.items() if size)
+    blocks = f"{counted(found.blocks, 'block')} of {taken:,} bytes ({sizes})"
+    verb = "takes" if found.blocks == 1 else "take"
+    left = f"{(arch.unified - step) // 1024} of {arch.unified // 1024} KB"
+    return f"L1 has {left}: {blocks} {verb} the carve-out of {step // 1024} KB"
 
 
 def beside(kernel: Kernel, plan: Plan) -> int | None:

@@ -97,10 +97,11 @@ def _kernel_name(subject: Subject) -> str:
     return f"{printable(subject.file)}: {subject.kernel.name}"
 
 
-def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
-    """One plan: where each buffer lies, in order of offset."""
+def plan_table(out: Console, subject: Subject, plan: Plan, proof: str) -> Table:
+    """One plan: where each buffer lies, in order of offset; `proof` says what is known of its
+    soundness."""
     title = (
-        f"{_kernel_name(subject)} ({subject.scope}), policy {plan.policy}: "
+        f"{_kernel_name(subject)} ({subject.scope}), policy {plan.policy}, {proof}: "
         f"arena {plan.arena_text} bytes, lower bound {plan.lower_bound_bytes:,} bytes"
         f"{_above(plan)}, proved smallest: {'yes' if plan.optimal else 'no'}"
     )

@@ -215,13 +215,13 @@ def _life(buffer: Buffer, live: Span, timeline: Timeline, axis: _Axis) -> list[s
     cells = [" "] * axis.columns
     for column in axis.span(*live):
         cells[column] = "="
+    span = axis.span(*live)
+    if len(span) > 1:
+        cells[span[0]], cells[span[-1]] = "[", ")"
     for step in timeline.steps:
         access = step.touches.get(buffer)
         if access is not None:
             cells[axis.column(step.position)] = _ACCESS[access]
-    span = axis.span(*live)
-    if len(span) > 1:
-        cells[span[0]], cells[span[-1]] = "[", ")"
     return cells
 
 

@@ -156,7 +156,9 @@ class Explanation:
             refuted = self.verdict.verdict is UNSOUND
             return "at one place one would overwrite the other" if refuted else _NO_PROOF
         if self.causes[0].rule is None and self.sharing is Sharing.NOT_PROVED:
-            return _SOUND_ALONE if self.verdict.sound else _IN_NO_ORDER
+            if not self.judged:
+                return _BY_THE_TEXT
+            return _SOUND_ALONE if self.verdict.sound else f"{_BY_THE_TEXT}; {_UNDECIDED}"
         return self.causes[0].clause
 
 
@@ -164,11 +166,11 @@ _SOUND_ALONE = (
     "live at the same time, so that no plan lets them share, though the checker proves them sound "
     "at one offset"
 )
-_IN_NO_ORDER = (
-    "live at the same time by the order of the text, which concurrent arms need not keep; the "
-    "checker has neither a proof nor a counterexample"
+_BY_THE_TEXT = (
+    "live at the same time by the order of the text, which concurrent branches need not keep"
 )
-_TOO_MANY = "not judged, as there are many pairs; name two buffers, and these are"
+_UNDECIDED = "the checker has neither a proof nor a counterexample"
+_TOO_MANY = "no proof, as the checker was not asked"
 _NO_PROOF = "the checker has no proof that neither would overwrite the other"
 
 

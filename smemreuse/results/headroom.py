@@ -139,7 +139,7 @@ class Change:
     It was planned anew with that one change, and all else as it is: whether the algorithm allows it
     is not known. `condition` says it, as in `if ...`. `statements` is how many have to change.
     `blocks` would then be resident on an SM, None where that is not known; `adds_block` if those
-    are more than now.
+    are more than now. `stopped_by` is what has no room for one more then.
     """
 
     kind: ChangeKind
@@ -149,6 +149,7 @@ class Change:
     arena_bytes: int
     blocks: int | None
     adds_block: bool
+    stopped_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)

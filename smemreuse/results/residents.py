@@ -32,7 +32,7 @@ class RegisterSource(str, Enum):
 ESTIMATED = "estimated from local arrays, not ptxas' count"
 _FROM = {
     RegisterSource.PTXAS: "by ptxas",
-    RegisterSource.HAND_OVER: "reserved at launch for setmaxnreg",
+    RegisterSource.HAND_OVER: "which ptxas gives at launch with setmaxnreg",
     RegisterSource.ESTIMATE: ESTIMATED,
 }
 """Where a number of registers is from, in words."""

@@ -18,7 +18,7 @@ class Rule(IntEnum):
     EVERY_ACCESS = 1, "Every access counts", "address kept"
     LOOP_CARRIED = 2, "Loops go round", "loop-carried"
     WHILE_LOOP = 3, "`while` is a loop, and may be left early", "left early"
-    DIVERGENT_ARMS = 4, "Arms on thread indices run concurrently", "concurrent arms"
+    DIVERGENT_ARMS = 4, "Branches on thread indices run concurrently", "concurrent branches"
     IN_FLIGHT = 5, "Asynchronous accesses last until waited for", "in flight"
     BARRIER = 6, "Reuse needs a barrier", "no barrier is possible"
     ALIGNMENT = 7, "Alignment", "misplaced"

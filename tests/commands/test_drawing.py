@@ -55,11 +55,11 @@ def test_piped_output_is_plain_ascii(verb: str) -> None:
 
 def test_barriers_to_come_are_drawn_where_a_dump_has_none_yet() -> None:
     assert "+ barrier that the compiler may insert" in run("plan", BATCHED).stdout
-    relied = "; its proof counts only those that are sure to come"
+    proved = "+: the proof holds where ThreadSync runs after the merge, as in TileLang's builds"
     shares = "this plan needs such barriers where buffers share bytes"
     checked = "; `smemreuse check` says whether those that it needs are sure to come"
     for options, told in (
-        (("--objective", "bytes"), f"+: {shares}{relied}"),
+        (("--objective", "bytes"), proved),
         (("--policy", "inner", "--objective", "bytes"), f"+: {shares}{checked}"),
         (("--objective", "none"), "+: sharing needs none of these barriers, as no buffers share"),
     ):
@@ -99,3 +99,17 @@ def test_plan_says_that_no_block_launches(tmp_path: Path) -> None:
     own.write_text(dump.read_text().replace("sm_90a", "sm_75"))
     told = run("plan", own).stdout
     assert f"{large} 65,536 bytes of shared memory; --arch plans for another GPU" in told
+
+
+def test_where_the_default_merge_takes_as_many_bytes_there_is_nothing_to_do() -> None:
+    """Unless that layout is not proved: then there is one to write that is."""
+    told = run("plan", DUMPS / "flash_attention.sm_90a.tir").stdout
+    assert "next: nothing to do: the default merge takes as many bytes, and is proved" in told
+    assert "next (write the merged TIR): " in run("plan", "--objective", "bytes", BATCHED).stdout
+
+
+def test_a_plan_says_how_many_blocks_there_are_what_stops_one_more_and_what_l1_has() -> None:
+    told = " ".join(run("plan", "--objective", "bytes", BATCHED).stdout.split())
+    assert "blocks per SM of sm_80: 2; one more is stopped by registers (192 a thread, " in told
+    sizes = "33,792 bytes (32,768 arena, 1,024 of the driver)"
+    assert f"L1 has 92 of 192 KB: 2 blocks of {sizes} take the carve-out of 100 KB" in told

@@ -42,7 +42,8 @@ def test_the_fewest_changes_and_the_bytes_after_each() -> None:
     done = run("fit", FLASH, "--limit", "30000")
     assert done.exit_code == 1
     assert re.search(
-        r"\n  if the loop at line \d+ had 1 stage instead of 2: 25,600 bytes, which fits\n",
+        r"\n  if the loop at line \d+ had 1 stage instead of 2 \(`num_stages`\), "
+        r"so that no load overlaps computation: 25,600 bytes, which fits\n",
         done.stdout,
     )
     assert "1 would fit with changes of its source" in done.stdout.splitlines()[0]

@@ -49,7 +49,7 @@ def test_lifetimes_mark_gen_kill_loops_and_waits(policy: str) -> None:
 @pytest.mark.parametrize(
     ("name", "pair", "words", "style"),
     [
-        ("divergent_arms.sm_80", ("left", "right"), "rule 4: concurrent arms", "solid"),
+        ("divergent_arms.sm_80", ("left", "right"), "rule 4: concurrent branches", "solid"),
         ("scratch_before_carried.sm_80", ("scratch", "carried"), "rule 2: loop-carried", "solid"),
         ("cp_async_past_loop.sm_80", ("stage", "scratch"), "rule 5: in flight", "solid"),
         ("data_dependent_refill.sm_80", ("table", "scratch"), "rule 2: loop-carried", "dashed"),

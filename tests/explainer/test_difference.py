@@ -104,7 +104,8 @@ def test_a_pair_conflicts_now_by_a_rule() -> None:
     found = difference(old, new)
     assert (CauseKind.CONFLICT, ("left", "right"), 4_096) in told(found)
     (text,) = (one.text for one in found.causes if one.kind is CauseKind.CONFLICT)
-    assert text.startswith("left and right must not share now: rule 4: left and right are in arms")
+    why = "rule 4: left and right are in branches that threads of one block take at the same time"
+    assert text.startswith(f"left and right must not share now: {why}")
 
 
 def test_a_buffer_came_and_one_went() -> None:

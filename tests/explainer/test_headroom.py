@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from smemreuse.explainer.headroom import headroom_of
 from smemreuse.explainer.plans import judged_plan
+from smemreuse.report.headroom import change_words
 from smemreuse.results.headroom import ChangeKind, Headroom
 from smemreuse.targets.architectures import architecture
 from tests.compilers.text.texts import LAUNCH, dump, kernel_of
@@ -115,7 +118,10 @@ def test_one_stage_less() -> None:
     (change,) = of("flash_attention.sm_90a").changes
     assert (change.kind, change.buffers) == (ChangeKind.STAGES, ("Ks", "Vs"))
     assert change.arena_bytes == 40_960 - 2 * 8_192
-    assert change.condition == "if the loop `for k in serial(4)` (line 74) had 1 stage instead of 2"
+    assert change.condition == (
+        "if the loop `for k in serial(4)` (line 74) had 1 stage instead of 2 (`num_stages`), so "
+        "that no load overlaps computation"
+    )
 
 
 def test_nothing_is_said_where_one_statement_needs_both() -> None:
@@ -146,3 +152,13 @@ def test_a_plan_for_something_else_than_bytes_has_no_changes() -> None:
 def test_a_kernel_without_live_buffers_has_no_peak() -> None:
     found = headroom_of(kernel_of(dump(LAUNCH)), "shared.dyn")
     assert (found.step, found.live, found.changes) == (None, (), ())
+
+
+def test_what_stops_one_more_block_after_a_change_is_told() -> None:
+    found = of("flash_attention.sm_90a")
+    (change,) = found.changes
+    assert change.stopped_by == ("registers",)
+    gains = replace(change, adds_block=True, blocks=2)
+    assert ", 2 blocks (registers allow no more), if the loop " in change_words(gains, found)
+    bare = replace(gains, stopped_by=("shared memory",))
+    assert ", 2 blocks, if the loop " in change_words(bare, found)

@@ -147,7 +147,9 @@ def test_a_stage_less_may_not_be_enough_and_two_are() -> None:
     assert found.next_block is not None
     (change,) = found.next_block.changes
     assert change.kind is ChangeKind.STAGES
-    assert change.condition.endswith("had 1 stage instead of 3")
+    assert change.condition.endswith(
+        "had 1 stage instead of 3 (`num_stages`), so that no load overlaps computation"
+    )
     assert (found.next_block.blocks, found.next_block.arena_bytes) == (3, 65_536)
     assert "one more block: 65,536 bytes, 3 blocks, with one change:" in lines(found)
 

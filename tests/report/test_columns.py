@@ -49,7 +49,7 @@ def test_numbers_and_policies_are_whole(width: int, terminal: bool) -> None:
     for name in ("gemm_kernel", "mmha_decode.sm_80.tir", "shared.dyn"):
         assert name in text
     out = console(width, terminal)
-    text = printed(out, plan_table(out, SUBJECT, SHARED))
+    text = printed(out, plan_table(out, SUBJECT, SHARED, "not checked"))
     found_words = {*text.replace("|", " ").split()}
     for buffer, offset in SHARED.offsets.items():
         assert {f"{offset:,}", f"{buffer.size:,}"} <= found_words
@@ -103,5 +103,5 @@ def test_a_column_that_is_not_shown_is_not_asked_for_cells() -> None:
 def test_a_path_longer_than_the_table_is_not_folded_by_it() -> None:
     path = f"/{'long' * 20}/k.tir"
     out = console(400)
-    text = printed(out, plan_table(out, Subject(path, KERNEL, SCOPE), SHARED))
-    assert f"{path}: gemm_kernel (shared.dyn), policy dataflow" in text
+    text = printed(out, plan_table(out, Subject(path, KERNEL, SCOPE), SHARED, "proved sound"))
+    assert f"{path}: gemm_kernel (shared.dyn), policy dataflow, proved sound: " in text

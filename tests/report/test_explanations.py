@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 from smemreuse.report.explanations import (
+    UNCHECKED,
     explain_entry,
     explain_lines,
     explain_summary,
@@ -115,7 +116,7 @@ def test_a_proof_that_lint_refutes_is_not_called_one() -> None:
     lines = [str(one) for one in explain_summary(out(), SUBJECT, layouts, (), (), refuted)]
     assert lines[1].endswith(
         "smemreuse's layout (proved, but for a hazard of the kernel itself: the kernel has a data "
-        "race at line 7)"
+        "race between lines 4 and 7 (As))"
     )
     but = "proved, but for a hazard of the kernel itself"
     assert lines[3].endswith(f"32,768 bytes ({but}: as above); the same size")
@@ -132,8 +133,15 @@ def test_reasons_of_pairs_are_clauses_with_the_rule_after_them() -> None:
     wrong = explanation(A, C, CARRIED, verdict=certain)
     carried = "bytes may be carried to the next iteration (rule 2)"
     unasked = explanation(A, C, verdict=NOT_JUDGED)
+    together = Cause(None, "live together from here on")
+    unchecked = replace(unasked, causes=(together, Cause(Rule.DIVERGENT_ARMS, "rule 4: in both")))
+    assert [line.plain for line in grouped_lines([unchecked])] == [
+        f"{UNCHECKED}, 1 of 1 pairs:",
+        "  live at the same time by the order of the text, which concurrent branches need not "
+        "keep: As with Cs",
+    ]
     assert [line.plain for line in grouped_lines([unasked])][1:] == [
-        "  not judged, as there are many pairs; name two buffers, and these are: As with Cs"
+        "  no proof, as the checker was not asked: As with Cs"
     ]
     assert [line.plain for line in grouped_lines([open_pair])][1:3] == [
         f"  {carried}: As with Cs",

@@ -12,25 +12,25 @@ OURS = LayoutSize("this plan", 80, 3)
 def test_layouts_that_are_alike_are_told_together() -> None:
     both = [LayoutSize("side by side", 100, 2), LayoutSize("the default merge", 100, 2)]
     assert gain_words(OURS, both) == (
-        "gain over side by side and the default merge: 20 of 100 bytes, 1 block per SM (2 -> 3)"
+        "against side by side and the default merge: saves 20 of 100 bytes, gains 1 block per SM "
+        "(2 -> 3)"
     )
 
 
 def test_each_layout_has_its_own_bytes_and_blocks() -> None:
     others = [LayoutSize("side by side", 90, 3), LayoutSize("the default merge", 60, 4)]
     assert gain_words(OURS, others) == (
-        "gain over side by side: 10 of 90 bytes, no block; over the default merge: none, 20 bytes "
-        "more than its 60, 1 block fewer per SM (4 -> 3)"
+        "against side by side: saves 10 of 90 bytes, gains no block; against the default merge: "
+        "takes 20 bytes more than its 60, loses 1 block per SM (4 -> 3)"
     )
 
 
 def test_where_nothing_changes_there_is_no_gain() -> None:
-    assert (
-        gain_words(OURS, [replace(OURS, name="side by side")]) == "gain over side by side: nothing"
-    )
+    told = gain_words(OURS, [replace(OURS, name="side by side")])
+    assert told == "against side by side: gains nothing"
 
 
 def test_blocks_that_are_not_known_are_not_told() -> None:
     assert gain_words(OURS, [LayoutSize("side by side", 100, None)]) == (
-        "gain over side by side: 20 of 100 bytes"
+        "against side by side: saves 20 of 100 bytes"
     )

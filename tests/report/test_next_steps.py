@@ -127,7 +127,7 @@ def test_it_is_told_why_nothing_is_gained(optimal: bool, resident: int, why: str
 def test_after_a_proof_whose_assumption_is_refuted() -> None:
     never_looked_at: Any = object()
     step = after_explain("a.tir", [never_looked_at], (), refuted=True)
-    assert text(step).endswith("assumes, and its fix): smemreuse lint a.tir")
+    assert text(step).endswith("of the kernel itself, and its fix): smemreuse lint a.tir")
 
 
 SCRIPT = Ran(("a.py", "--size", "8"), ("--objective", "bytes"))

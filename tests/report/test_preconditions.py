@@ -32,7 +32,7 @@ def test_of_a_clean_kernel_nothing_is_assumed() -> None:
 def test_a_hazard_leaves_what_it_speaks_against() -> None:
     assert lines(BEFORE) == [
         "  the proof assumes that the unmerged kernel has no data race and waits for each "
-        "asynchronous access; lint refutes that (race at line 7)"
+        "asynchronous access; lint refutes that (race between lines 4 and 7 (As))"
     ]
     possible = replace(BEFORE, hazards=(replace(HAZARD, certain=False),))
     assert lines(possible)[0].startswith("  the proof assumes that the unmerged kernel has no")
@@ -50,16 +50,26 @@ def test_what_was_not_followed_leaves_everything_open() -> None:
 def test_a_refuted_assumption_comes_first_and_others_by_their_reason() -> None:
     unknown = replace(BEFORE, unknown=("budget: too long",))
     first, second, *rest = lines(unknown)
-    assert first.endswith("lint refutes that (race at line 7)")
+    assert first.endswith("lint refutes that (race between lines 4 and 7 (As))")
     limit = "its limit of work, which may be less here than for `smemreuse lint`"
     reason = f"not followed: lint stopped at {limit}: too long"
     assert second == f"  the proof assumes the following, which lint does not prove ({reason}):"
     assert rest == [f"    {one.assumption.sentence}" for one in Preconditions(unknown).open[1:]]
 
 
+def test_what_the_layout_has_told_of_a_refutation_is_not_told_again() -> None:
+    unknown = Preconditions(replace(BEFORE, unknown=("a budget",)))
+    first, *_ = (line.plain for line in grounds_lines(unknown, refuted=False))
+    assert first.startswith("  the proof assumes the following, which lint does not prove")
+    assert list(grounds_lines(Preconditions(BEFORE), refuted=False)) == []
+
+
 def test_the_hazard_that_refutes_a_proof_is_named_in_words() -> None:
     fence = replace(HAZARD, kind=HazardKind.MISSING_FENCE)
     refuted = Preconditions(replace(BEFORE, hazards=(fence,)))
+    assert refutation_words(refuted) == ("a proxy fence is missing between lines 4 and 7 (As)")
+    alone = replace(fence, other=None, buffers=())
+    refuted = Preconditions(replace(BEFORE, hazards=(alone,)))
     assert refutation_words(refuted) == "a proxy fence is missing at line 7"
     possible = replace(BEFORE, hazards=(replace(fence, certain=False),))
     assert refutation_words(Preconditions(possible)) == ""

@@ -64,7 +64,7 @@ def test_the_plan() -> None:
         buffers=(*offsets, symbolic, unused),
         symbolic_offsets={symbolic: Const(32 * KB)},
     )
-    assert cells(plan_table(out(), SUBJECT, made)) == [
+    assert cells(plan_table(out(), SUBJECT, made, "proved sound")) == [
         ["buffer", "offset", "end", "bytes", "alignment", "live [begin, end)"],
         ["As", "0", "16,384", "16,384", "16", "[1, 5)"],
         ["Bs", "16,384", "32,768", "16,384", "16", "[2, 5)"],
@@ -84,7 +84,7 @@ def test_a_narrow_listing_has_one_column_of_buffers() -> None:
 
 def test_rows_go_by_offset() -> None:
     made = plan("outer", {A: 16 * KB, B: 0}, dict.fromkeys((A, B), (0, 2)))
-    assert [row[0] for row in cells(plan_table(out(), SUBJECT, made))[1:]] == ["Bs", "As"]
+    assert [row[0] for row in cells(plan_table(out(), SUBJECT, made, ""))[1:]] == ["Bs", "As"]
 
 
 def test_the_comparison() -> None:
@@ -177,5 +177,5 @@ def test_a_kernel_without_shared_memory_has_no_gap() -> None:
 
 def test_markup_in_names_is_not_interpreted() -> None:
     console = out(no_color=True)
-    console.print(plan_table(console, Subject("[red]k[/red].tir", KERNEL, SCOPE), SHARED))
+    console.print(plan_table(console, Subject("[red]k[/red].tir", KERNEL, SCOPE), SHARED, ""))
     assert "[red]k[/red].tir: gemm_kernel" in printed(console)

@@ -181,9 +181,9 @@ def test_a_lifetime_chart() -> None:
         "loops |<for b-->|",
         "      |   <->   |",
         " sync |      |  |",
-        "   As | [==)    |",
-        "   Bs |  [=)    |",
-        "   Cs |      [) |",
+        "   As | w==r    |",
+        "   Bs |  w=r    |",
+        "   Cs |      wr |",
     ]
 
 

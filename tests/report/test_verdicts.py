@@ -25,8 +25,8 @@ def test_a_line_for_everything_that_was_found() -> None:
 def test_rules_that_are_named_by_numbers_are_stated() -> None:
     told = ["in flight (rule 5)", "arms (rule 4)", "once more (rule 4)", "rule 2 is not named so"]
     assert [line.plain for line in rules_lines(told)] == [
-        "rule 4: Arms on thread indices run concurrently; rule 5: Asynchronous accesses last until "
-        "waited for; each rule in full: docs/soundness.md"
+        "rule 4: Branches on thread indices run concurrently; rule 5: Asynchronous accesses last "
+        "until waited for; each rule in full: docs/soundness.md"
     ]
     assert [*rules_lines(["no barrier is possible"])] == []
     many = [f"(rule {rule.value})" for rule in Rule]

@@ -92,8 +92,8 @@ def test_only_what_is_certain_is_forbidden(
         (
             (TOGETHER, ARMS),
             UNPROVED,
-            "live at the same time by the order of the text, which concurrent arms need not keep; "
-            "the checker has neither a proof nor a counterexample",
+            "live at the same time by the order of the text, which concurrent branches need not "
+            "keep; the checker has neither a proof nor a counterexample",
         ),
     ],
 )

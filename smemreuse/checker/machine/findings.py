@@ -148,7 +148,7 @@ class Violations(Findings):
     def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
         names = f"{self._layout.names[one]} and {self._layout.names[two]}"
         witness = (
-            f"threads may be in both arms of {AccessEvent(stmt, ())}, where {names} share bytes"
+            f"threads may be in both branches of {AccessEvent(stmt, ())}, where {names} share bytes"
         )
         self._report(Rule.DIVERGENT_ARMS, one, two, witness, False)
 

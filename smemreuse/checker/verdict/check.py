@@ -32,8 +32,8 @@ MAX_BUFFER = 1 << 20
 WAITS_FOR_EVER = "a barrier that a later pass may put between two branches waits for ever (rule 12)"
 
 BARRIERS_FOLLOW = (
-    "a later pass (TileLang's ThreadSync) puts a barrier between statements of one arm that share "
-    "bytes (rule 6)"
+    "a later pass (TileLang's ThreadSync) puts a barrier between accesses to bytes that buffers "
+    "share, within each branch (rule 6)"
 )
 
 

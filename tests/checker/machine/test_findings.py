@@ -134,7 +134,7 @@ def test_arms_that_threads_may_share_out_break_rule_4(findings: Violations) -> N
     assert reports(findings) == [(4, ("A", "B"), False)]
     (found,) = findings.found.values()
     assert found.violation.witness == (
-        "threads may be in both arms of `if c` (line 9), where A and B share bytes"
+        "threads may be in both branches of `if c` (line 9), where A and B share bytes"
     )
 
 
