@@ -171,6 +171,17 @@ def test_numbers_of_a_kernel(opened: Open, entries: list[Any]) -> None:
     assert "gains a block" not in totals
 
 
+def test_a_kernel_in_two_storage_scopes_is_one_and_two_of_one_name_are_two(
+    opened: Open, entries: list[Any]
+) -> None:
+    entry = next(one for one in entries if one["file"] == "batched_gemm.sm_80.tir")
+    static = {**entry, "scope": "shared"}
+    page = opened([entry, static])
+    assert "1 kernel in 2 storage scopes" in part(page, ".totals").text
+    page = opened([entry, static, entry, {**entry, "file": "other.tir"}])
+    assert "3 kernels in 4 storage scopes" in part(page, ".totals").text
+
+
 def test_a_link_does_not_repeat_the_file_below_it(opened: Open, entries: list[Any]) -> None:
     (entry,) = (one for one in entries if one["file"] == "batched_gemm.sm_80.tir")
     files = ["x/one.tir", "x/two.tir"]

@@ -60,6 +60,8 @@ def _row(found: Difference, title: str) -> dict[str, Any]:
     return {
         "title": title,
         "file": f"{Path(old.file).name} → {Path(new.file).name}",
+        "kernel": new.kernel,
+        "scope": new.scope,
         "heading": heading(found),
         "names": [*new.sizes],
         "before": old.arena,

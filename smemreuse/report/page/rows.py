@@ -24,6 +24,8 @@ def overview_row(kernel: Entry, title: str) -> dict[str, object]:
     return {
         "title": title,
         "file": kernel["file"],
+        "kernel": kernel["name"],
+        "scope": kernel["scope"],
         "plan": name,
         "compared_with": chosen or (default["name"] if default else "side by side"),
         "buffers": len(kernel["buffers"]),

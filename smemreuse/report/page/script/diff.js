@@ -14,11 +14,11 @@ const CAUSES = [{ label: "cause" }, { label: "bytes", numeric: true }, { label: 
 const changeCell = (bytes) => element("span", signed(bytes), { class: bytes > 0 ? "no" : bytes < 0 ? "yes" : null });
 
 /** How many of the compared kernels took more, and how many fewer. */
-function changedTotals(found, total) {
+function changedTotals(found, all) {
   const change = found.reduce((all, one) => all + one.change, 0);
   const lost = found.filter(({ blocks: [before, after] }) => after !== null && after < before).length;
   return [
-    counted(found.length, total),
+    counted(found, all),
     element("span", `${found.filter((one) => one.change > 0).length} took more bytes`),
     element("span", `${found.filter((one) => one.change < 0).length} fewer`),
     element("span", `${signed(change)} bytes in all`),

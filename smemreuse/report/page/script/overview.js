@@ -139,14 +139,30 @@ class Overview {
     const lines = found.map((one) => row(this.columns, this.columns.map((column) => column.cell(one))));
     this.part("tbody").replaceChildren(...lines);
     this.part(".none").hidden = found.length > 0;
-    this.part(".totals").replaceChildren(...this.sums(found, this.rows.length));
+    this.part(".totals").replaceChildren(...this.sums(found, this.rows));
   }
 }
 
-const counted = (found, total) => element("strong", `${found === total ? total : `${found} of ${total}`} ${total === 1 ? "kernel" : "kernels"}`);
+/** How many kernels rows are of: of one in several storage scopes, and of two of one name. */
+function countKernels(rows) {
+  const scopes = Map.groupBy(rows, (one) => JSON.stringify([one.file, one.kernel, one.scope]));
+  const most = new Map();
+  for (const [{ file, kernel }, ...more] of scopes.values()) {
+    const key = JSON.stringify([file, kernel]);
+    most.set(key, Math.max(most.get(key) ?? 0, 1 + more.length));
+  }
+  return [...most.values()].reduce((all, one) => all + one, 0);
+}
+
+/** How many kernels are shown of all, and of how many storage scopes where these are more. */
+function counted(found, all) {
+  const [shown, total] = [countKernels(found), countKernels(all)];
+  const scopes = found.length > shown ? ` in ${found.length} storage scopes` : "";
+  return element("strong", `${shown === total ? total : `${shown} of ${total}`} ${total === 1 ? "kernel" : "kernels"}${scopes}`);
+}
 
 /** The sums of the planned kernels that are shown, over those whose sizes are known. */
-function plannedTotals(found, total) {
+function plannedTotals(found, all) {
   const known = found.filter((one) => one.saved !== null);
   const sum = (name) => known.reduce((all, one) => all + one[name], 0);
   const [before, after] = [sum("before"), sum("after")];
@@ -157,7 +173,7 @@ function plannedTotals(found, total) {
     .map((name) => [found.filter((one) => one.verdict === name).length, name])
     .filter(([count]) => count);
   const parts = [
-    counted(found.length, total),
+    counted(found, all),
     ...(before ? [element("span", `${number(after)} bytes, ${percent(Math.abs(1 - after / before))} ${after > before ? "more" : "less"} than ${against} (${number(before)})`)] : []),
     element("span", `${smaller} smaller`),
     ...(gaining ? [element("span", `${gaining} gain${gaining === 1 ? "s" : ""} a block`)] : []),
