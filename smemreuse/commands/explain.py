@@ -36,6 +36,7 @@ from smemreuse.report.explanations import explain_entry, explain_lines, explain_
 from smemreuse.report.headroom import ShippedHeadroom, headroom_data
 from smemreuse.report.layouts import Layouts
 from smemreuse.report.next_steps import after_explain, after_pairs
+from smemreuse.report.residents import gain_note
 from smemreuse.report.tables import console, no_buffers
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.preconditions import Preconditions
@@ -255,10 +256,13 @@ class _Summary:
             yield no_buffers(self.subject.file, self.subject.kernel.name)
             return
         made = (self.subject.kernel, self.subject.scope, "best", self.objective, self.arch)
+        hoped = None if self.wanted else hoped_for(*made)
+        kernel, (shipped, _) = self.subject.kernel, self.layouts.shipped
         yield from explain_summary(
             *(console(), self.subject, self.layouts, self.pairs, self.wanted),
             grounds=self.grounds,
             headroom=self.headroom,
             everything=self.everything,
-            hoped=None if self.wanted else hoped_for(*made),
+            hoped=hoped,
+            hoped_note="" if hoped is None else gain_note(kernel, hoped[0], shipped, self.arch),
         )

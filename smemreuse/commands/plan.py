@@ -27,7 +27,7 @@ from smemreuse.report.gains import LayoutSize, gain_words
 from smemreuse.report.next_step import NextStep
 from smemreuse.report.next_steps import after_plan
 from smemreuse.report.provenance import notes_for_people
-from smemreuse.report.residents import PlanBlocks, l1_words
+from smemreuse.report.residents import PlanBlocks, blocks_more, gain_note, l1_words
 from smemreuse.report.tables import console, hoped_line, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_lifetimes, drawn_plan
 from smemreuse.report.verdicts import rules_lines
@@ -66,7 +66,7 @@ def _next(chosen: Sequence[tuple[Subject, Chosen]], planning: Planning) -> NextS
     """What to do next: make a kernel fit of which no block launches, before all else."""
     held = [(one, each) for one, each in chosen if one.has_buffers]
     large = filter(None, (_too_large(one, each.plan, planning.arch) for one, each in held))
-    hoped = next((one.file for one, each in held if each.hoped is not None), None)
+    hoped = next((one.file for one, each in held if _is_hoped_for(one, each, planning.arch)), None)
     return after_plan(
         [(one.file, each.plan) for one, each in held],
         planning.words("policy", "packer", "objective", "arch", "strict"),
@@ -74,6 +74,14 @@ def _next(chosen: Sequence[tuple[Subject, Chosen]], planning: Planning) -> NextS
         unproved=None if hoped is None else (hoped, planning.words("objective", "arch")),
         as_default=bool(held) and all(_is_as_good(one, each.plan) for one, each in held),
     )
+
+
+def _is_hoped_for(subject: Subject, chosen: Chosen, arch: Architecture | None) -> bool:
+    """Whether there is a smaller plan that is not proved; for speed, one that gains a block."""
+    made, hoped = chosen.plan, hoped_of(chosen)
+    if hoped is None:
+        return False
+    return made.objective != "speed" or blocks_more(subject.kernel, hoped[0], made, arch) != 0
 
 
 def _is_as_good(subject: Subject, made: Plan) -> bool:
@@ -148,7 +156,8 @@ def _tables(
             names = "; ".join(grouped(pairs, MOST_APART))
             yield Text(f"not live together, but side by side: {names}: {why}")
         yield from rules_lines(apart)
-        last = [] if hoped is None else [hoped_line(subject, *hoped)]
+        note = "" if hoped is None else gain_note(subject.kernel, hoped[0], made, arch)
+        last = [] if hoped is None else [hoped_line(subject, *hoped, note)]
         if made.offsets:
             yield from _chart(out, subject, chosen)
         yield from _note_lines(subject, made, arch)

@@ -23,6 +23,7 @@ from smemreuse.report.data import Data, Subject
 from smemreuse.report.next_step import after_page, after_page_text
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.page import report_page, with_hazards
+from smemreuse.report.residents import gain_note
 from smemreuse.report.verdicts import hoped_words
 from smemreuse.results.accepted import Acceptances
 from smemreuse.results.hazards import LintReport
@@ -111,8 +112,11 @@ def entry_of(
     """What the page shows of a kernel; `most` as in `overview`."""
     made = (subject.kernel, subject.scope, packer, objective, arch)
     hoped = hoped_for(*made)
-    remarks = {} if hoped is None else {"dataflow": hoped_words(*hoped)}
     plans = judged_plans(*made)
+    remarks = {}
+    if hoped is not None:
+        note = gain_note(subject.kernel, hoped[0], plans["dataflow"][0], arch)
+        remarks = {"dataflow": hoped_words(*hoped, note)}
     shown = overview(subject.kernel, subject.scope, plans, remarks, most=most)
     default = default_merge(subject.kernel, subject.scope)
     return overview_entry(subject, replace(shown, default=default), arch)

@@ -14,12 +14,13 @@ from smemreuse.results.comparison import Comparison, PolicyResult
 from smemreuse.results.residents import ESTIMATED
 from smemreuse.results.words import DEFAULT_MERGE
 
-_SHIPPED = "smemreuse's proved layout or, where that is no better, the default one."
+_SHIPPED = "the best layout that is proved; where none is, the default one."
 _KEPT = f"`kept`: the layout of the {DEFAULT_MERGE}, as no better one is proved."
 _INNER = (
     "inner: a buffer lives from its first access to its last, even where a loop comes round to it "
-    "again: safe only where it is proved, and then what dataflow may choose"
+    "again; dataflow takes of its layouts only what is proved"
 )
+_OUTER = "outer: the default merge's live ranges, packed by smemreuse for the same objective."
 SCOPES = (
     f"{BLOCKS} of a kernel in two scopes: each row has the other scope's buffers side by side, so "
     "the two may differ."
@@ -110,13 +111,13 @@ def blocks_change(row: Comparison) -> bool:
 
 def policies_legend() -> Iterator[Text]:
     """What the policies are, and which layouts their lower bound is of."""
-    yield Text("outer: the default merge's live ranges, packed by smemreuse.", style="dim")
+    yield Text(_OUTER, style="dim")
+    yield Text(f"{_INNER}.", style="dim")
+    yield Text("dataflow: the chosen layouts.", style="dim")
     yield Text(
-        f"{_INNER}; unproved and unsound layouts may take fewer bytes than the lower bound.",
+        "lower bound: no layout by dataflow's live ranges takes fewer bytes; inner's are shorter.",
         style="dim",
     )
-    yield Text("dataflow: smemreuse's live ranges, of which chosen layouts are.", style="dim")
-    yield Text("lower bound: no layout by dataflow's live ranges takes fewer bytes.", style="dim")
 
 
 def kernels_legend(out: Console, compared: Sequence[Comparison]) -> Iterator[Text]:
@@ -136,7 +137,7 @@ def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     """What the headings and the policies of `compare_table` mean, and what the plans are for."""
     unknown = "; `-`: it makes no layout" * any(one.default is None for one in compared)
     yield Text(f"{DEFAULT_MERGE}: {_default_words(compared)}{unknown}.", style="dim")
-    yield Text("outer: the default merge's live ranges, packed by smemreuse.", style="dim")
+    yield Text(_OUTER, style="dim")
     yield Text(f"{_INNER}; its verdict is on this one layout alone.", style="dim")
     yield Text("dataflow: smemreuse's layout, which is chosen.", style="dim")
     yield Text("lower bound: no layout by the same live ranges takes fewer bytes.", style="dim")

@@ -28,9 +28,9 @@ from smemreuse.report.columns import (
 from smemreuse.report.comparison_legends import blocks_change
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
-from smemreuse.report.residents import PlanBlocks
+from smemreuse.report.residents import PlanBlocks, blocks_more, gain_note
 from smemreuse.report.titles import counted
-from smemreuse.report.verdicts import hoped_words, kind_text, rules_lines, tally
+from smemreuse.report.verdicts import first_words, hoped_words, kind_text, rules_lines, tally
 from smemreuse.results.comparison import Comparison, Concern, PolicyResult
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.plan import Plan
@@ -66,6 +66,8 @@ def comparison(
     default = default or DefaultLayout()
     plan, verdict = default.plan, default.verdict
     buffers = subject.kernel.allocations(subject.scope)
+    chosen = judged[-1][0]
+    gained = (subject.kernel, chosen if hoped is None else hoped[0], chosen)
     return Comparison(
         file=subject.file,
         kernel=subject.kernel.name,
@@ -75,7 +77,8 @@ def comparison(
         side_by_side_bytes=side_by_side_bytes,
         limit=f"at most {known.per_block:,} on {known.name}" + (" (assumed)" if assumed else ""),
         policies={one.policy: _result(subject, one, verdict, known) for one, verdict in judged},
-        hoped=None if hoped is None else hoped_words(*hoped),
+        hoped=None if hoped is None else hoped_words(*hoped, gain_note(*gained, known)),
+        hoped_gains=hoped is not None and blocks_more(*gained, known) != 0,
         hoped_bytes=None if hoped is None else hoped[0].arena_bytes,
         arch=known.name,
         compiler=default.compiler,
@@ -104,7 +107,7 @@ def _result(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) 
         fits=found.fits,
         verdict=verdict.verdict,
         kept=plan.provenance.is_kept,
-        finding=verdict.first_finding,
+        finding=first_words(verdict),
         symbolic="" if plan.arena_expr is None else plan.arena_text,
         objective=plan.objective,
         own=plan.provenance.is_own,
@@ -207,9 +210,9 @@ def unchanged(rows: Sequence[Comparison]) -> list[Comparison]:
 
 def unchanged_line(found: Sequence[Comparison]) -> Text:
     """What is told of kernels that are only counted."""
-    takes = "takes" if len(found) == 1 else "take"
-    alike = f"as many bytes as by the {DEFAULT_MERGE}"
-    what = f"{len(found):,} more {takes} {alike}, and are proved sound"
+    takes, are = ("takes", "is") if len(found) == 1 else ("take", "are")
+    alike = f"as many bytes as the {DEFAULT_MERGE}'s"
+    what = f"{counted(len(found), 'more layout')} {takes} {alike}, and {are} proved sound"
     return Text(f"{what} (--sort kernel lists them)")
 
 
@@ -359,7 +362,9 @@ def summary_lines(rows: Sequence[Comparison]) -> Iterator[Text]:
     kernels = counted(len(sharing), "kernel")
     files = counted(len({row.file for row in rows}), "file")
     sums = f"; bytes of all, and their difference in % of the {DEFAULT_MERGE}:" if held else ""
-    yield Text(f"{files}: {kernels} with shared memory{more}{sums}", style="bold")
+    scopes = f"; {len(held):,} layouts, as some kernels have two storage scopes"
+    several = scopes if len(held) > len(sharing) else ""
+    yield Text(f"{files}: {kernels} with shared memory{more}{several}{sums}", style="bold")
     if held:
         yield from _totals(held)
         yield _changes(held)
@@ -419,6 +424,7 @@ def worst_lines(rows: Sequence[Comparison], titles: Sequence[str], width: int) -
     yield Text(f"To look at: {some}{len(concerned):,}{kinds_told}:", style="bold")
     for row, title in shown:
         yield from _concern_lines(row, title, width)
+    yield from rules_lines(row.why for row, _ in shown)
     yield Text()
 
 

@@ -91,18 +91,20 @@ def explain_summary(
     headroom: ShippedHeadroom | None = None,
     everything: bool = False,
     hoped: Judged | None = None,
+    hoped_note: str = "",
 ) -> Iterator[RenderableType]:
     """The layout that is chosen for a kernel, what bounds its bytes, and which pairs may share.
 
-    `wanted` names the buffers asked for; `hoped` is a smaller plan that is not proved. Pairs that
-    are live together are only counted, unless `everything` is set or a buffer is asked for.
+    `wanted` names the buffers asked for; `hoped` is a smaller plan that is not proved, and
+    `hoped_note` what it would gain. Pairs that are live together are only counted, unless
+    `everything` is set or a buffer is asked for.
     """
     yield from layout_lines(subject, layouts, refutation_words(grounds))
     plan, verdict = layouts.shipped
     if verdict.sound and plan.sharing_pairs():
         yield from grounds_lines(grounds, refuted=False)
     if hoped is not None:
-        yield Text(f"  not chosen: {hoped_words(*hoped)}")
+        yield Text(f"  not chosen: {hoped_words(*hoped, hoped_note)}")
     if headroom is not None:
         yield from headroom_lines(headroom, everything=everything)
     if pairs:

@@ -56,7 +56,7 @@ def after_compare(rows: Sequence[Comparison], options: Mapping[str, Options]) ->
         return NO_BUFFERS
     concerns = [one for one in Concern if one is not Concern.STOCK_UNSOUND]
     for concern in concerns:
-        concerned = [row for row in held if row.concern is concern]
+        concerned = [row for row in held if row.concern is concern and not _is_idle(row)]
         if concerned:
             worst = max(concerned, key=lambda row: row.weight)
             file = path(worst.file)
@@ -71,6 +71,13 @@ def after_compare(rows: Sequence[Comparison], options: Mapping[str, Options]) ->
     sizes = f"the layout of {most.applied.arena_text} bytes"
     why = f"write it with {sizes}" + (", which is proved" if unsafe else "")
     return command(why, "apply", path(most.file), *options["apply"], *_MERGED)
+
+
+def _is_idle(row: Comparison) -> bool:
+    """Whether all that may be said against a kernel is a layout that would gain it no block, which
+    is all that `speed` is about."""
+    is_speed = row.applied.objective == "speed"
+    return is_speed and row.concern is Concern.HOPED and not row.hoped_gains
 
 
 def _why_no_fewer(rows: Sequence[Comparison]) -> str:

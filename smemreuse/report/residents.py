@@ -47,6 +47,22 @@ class PlanBlocks:
         return None if self.residents is None else self.residents.registers
 
 
+def gain_note(kernel: Kernel, hoped: Plan, chosen: Plan, arch: Architecture | None) -> str:
+    """What a smaller layout that is not proved would gain of resident blocks, and why it may be
+    smaller than the bound of the chosen one, in parentheses behind a space."""
+    more = blocks_more(kernel, hoped, chosen, arch)
+    parts = [] if more is None else [f"{counted(more, 'block')} more" if more else "no block more"]
+    if hoped.arena_bytes < chosen.lower_bound_bytes:
+        parts.append("below the lower bound, as its live ranges are shorter")
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def blocks_more(kernel: Kernel, hoped: Plan, chosen: Plan, arch: Architecture | None) -> int | None:
+    """How many resident blocks an SM has more under one layout than under another."""
+    then, now = (blocks_of(kernel, [plan], arch) for plan in (hoped, chosen))
+    return None if then is None or now is None else then - now
+
+
 def l1_words(found: Residents, arena_bytes: int, arch: Architecture) -> str:
     """What resident blocks leave of the unified cache to L1, and why so much, in words."""
     step = arch.unified - l1_left(found, arch)

@@ -82,10 +82,11 @@ def print_told(out: Console, table: RenderableType, lines: Iterable[Text]) -> No
         out.print(line, soft_wrap=not (out.is_terminal or _columns()))
 
 
-def hoped_line(subject: Subject, plan: Plan, verdict: Verdict) -> Text:
-    """What a smaller plan than that of `dataflow` would take, and why it is not proved."""
+def hoped_line(subject: Subject, plan: Plan, verdict: Verdict, note: str = "") -> Text:
+    """What a smaller plan than that of `dataflow` would take, and why it is not proved; `note` says
+    what it would gain."""
     where = f"{printable(Path(subject.file).name)}: {subject.kernel.name} ({subject.scope})"
-    return Text(f"{where}: {hoped_words(plan, verdict)}")
+    return Text(f"{where}: {hoped_words(plan, verdict, note)}")
 
 
 def no_buffers(file: str, kernel: str) -> Text:

@@ -17,6 +17,8 @@ from smemreuse.results.verdict import LIMIT_OF_WORK, SOUND, UNSOUND, Verdict, Ve
 K = TypeVar("K")
 
 _NAMED = re.compile(r"\(rule (\d+)\)")
+_BY = "by {} and {}"
+"""Who makes the two accesses of a witness."""
 _MOST_RULES = 3
 """Rules that are stated; of more of them only the place is told."""
 
@@ -50,16 +52,21 @@ def tally(found: Counter[K], order: Iterable[K], word: Callable[[K], Text]) -> T
     return Text(", ").join(Text(f"{found[one]:,} ").append_text(word(one)) for one in there)
 
 
-def hoped_words(plan: Plan, verdict: Verdict) -> str:
-    """A plan that is smaller than the one that would be applied, and why it is not."""
-    return f"a smaller layout of {plan.arena_bytes:,} bytes is {verdict.verdict}: {_first(verdict)}"
+def hoped_words(plan: Plan, verdict: Verdict, note: str = "") -> str:
+    """A plan that is smaller than the one that would be applied, and why it is not; `note` says
+    what it would gain."""
+    size = f"a smaller layout of {plan.arena_bytes:,} bytes{note}"
+    return f"{size} is {verdict.verdict}: {first_words(verdict)}"
 
 
-def _first(verdict: Verdict) -> str:
-    """The first thing that keeps a verdict from being sound, the rule's number at its end."""
+def first_words(verdict: Verdict) -> str:
+    """The first thing that keeps a verdict from being sound: who makes its accesses, where that is
+    known, and the rule's number at its end."""
     if verdict.violations:
         one = verdict.violations[0]
-        return f"{' and '.join(one.buffers)}: {one.witness} (rule {one.rule})"
+        agents = [act.agent for act in one.acts]
+        by = f", {_BY.format(*agents)}" if len(agents) == 2 else ""
+        return f"{' and '.join(one.buffers)}: {one.witness}{by} (rule {one.rule})"
     return verdict.first_finding.replace(LIMIT_OF_WORK, "the checker's limit of work: ", 1)
 
 

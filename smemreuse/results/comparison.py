@@ -10,6 +10,8 @@ from smemreuse.results.regressions import DOES_NOT_FIT, BaselineChange, Baseline
 from smemreuse.results.residents import Registers
 from smemreuse.results.verdict import UNPROVED, UNSOUND, VerdictKind
 
+KEPT = "builds have this layout by default; it is neither proved nor refuted, so it may be wrong"
+
 APPLIED, STOCK = "dataflow", "outer"
 """The policy whose plan would be applied, and the one that compilers have by default."""
 
@@ -68,10 +70,10 @@ class Comparison:
 
     `line` is where its first shared buffer is allocated. `limit` says in words what a block may
     have at most, `hoped` of a smaller plan that is not proved, and why it is not; that takes
-    `hoped_bytes`. Blocks are those of an SM of `arch`. `change` is what became of it since a
-    baseline, None without one. `default_bytes` and `default_blocks` are those of the default merge
-    of its `compiler`, which leaves static shared memory as it is; None where it makes no layout.
-    `default` has all of it, where it was judged.
+    `hoped_bytes`, and `hoped_gains` a block, or may. Blocks are those of an SM of `arch`. `change`
+    is what became of it since a baseline, None without one. `default_bytes` and `default_blocks`
+    are those of the default merge of its `compiler`, which leaves static shared memory as it is;
+    None where it makes no layout. `default` has all of it, where it was judged.
     """
 
     file: str
@@ -84,6 +86,7 @@ class Comparison:
     policies: Mapping[str, PolicyResult]
     hoped: str | None = None
     hoped_bytes: int | None = None
+    hoped_gains: bool = True
     arch: str = ""
     change: BaselineChange | None = None
     compiler: str = ""
@@ -168,4 +171,6 @@ class Comparison:
         if self.concern is Concern.GAP:
             bound = f"{applied.gap_bytes:,} bytes above the lower bound"
             return f"{bound}, proved smallest" if applied.optimal else bound
+        if self.concern is Concern.UNPROVED and applied.own:
+            return f"{KEPT}: {applied.finding}"
         return applied.finding

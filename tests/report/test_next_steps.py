@@ -29,6 +29,7 @@ from smemreuse.report.next_steps import (
     after_run,
     after_shown,
 )
+from smemreuse.results.comparison import Concern
 from smemreuse.results.difference import Difference, NamedLayout
 from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy
 from smemreuse.results.sites import Site
@@ -122,6 +123,30 @@ def test_it_is_told_why_nothing_is_gained(optimal: bool, resident: int, why: str
     row: Any = SimpleNamespace(buffers=1, concern=None, saved_bytes=0, applied=applied)
     told = text(after_compare([row], {}))
     assert told.endswith(f"takes no fewer bytes than the default merge{why}")
+
+
+@pytest.mark.parametrize(
+    ("objective", "gains", "told"),
+    [
+        ("speed", False, "next: nothing to do: "),
+        ("speed", True, "next (what keeps a smaller layout from being proved): "),
+        ("bytes", False, "next (what keeps a smaller layout from being proved): "),
+    ],
+)
+def test_a_smaller_layout_that_gains_no_block_is_no_step_for_speed(
+    objective: str, gains: bool, told: str
+) -> None:
+    applied = SimpleNamespace(optimal=True, resident=4, blocks=4, objective=objective)
+    row: Any = SimpleNamespace(
+        buffers=1,
+        concern=Concern.HOPED,
+        hoped_gains=gains,
+        saved_bytes=0,
+        applied=applied,
+        weight=1,
+        file="a.tir",
+    )
+    assert text(after_compare([row], {"explain": ()})).startswith(told)
 
 
 def test_after_a_proof_whose_assumption_is_refuted() -> None:

@@ -18,7 +18,7 @@ from smemreuse.report.comparisons import (
     unchanged,
     worst_lines,
 )
-from smemreuse.results.comparison import Comparison, Concern, PolicyResult
+from smemreuse.results.comparison import KEPT, Comparison, Concern, PolicyResult
 from smemreuse.results.findings import FindingKind, Level
 from smemreuse.results.residents import ESTIMATED, Registers, RegisterSource
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, VerdictKind
@@ -88,7 +88,8 @@ def test_the_totals() -> None:
 def test_a_kernel_of_two_scopes_is_one() -> None:
     static = replace(FINE, scope="shared")
     first, *_ = summary_lines([FINE, static, replace(FINE, kernel="other", buffers=0)])
-    assert first.plain.startswith("1 file: 1 kernel with shared memory, 1 without;")
+    told = "1 file: 1 kernel with shared memory, 1 without; 2 layouts, as some kernels have two "
+    assert first.plain.startswith(f"{told}storage scopes; bytes of all")
 
 
 def test_the_gravest_concern_counts() -> None:
@@ -117,6 +118,18 @@ def test_the_worst_are_told_with_the_reason_in_the_order_of_gravity() -> None:
         "  packing gap: loose: 24 bytes above the lower bound, proved smallest",
     ]
     assert list(worst_lines([FINE], ["k"], 80)) == []
+
+
+def test_a_layout_that_builds_have_already_is_said_to_be_one() -> None:
+    own = row(result("outer", 1024), result("dataflow", 1024, UNPROVED, own=True), "open")
+    assert own.why == f"{KEPT}: rule 2, A and B: overwritten"
+    assert OPEN.why == "rule 2, A and B: overwritten"
+
+
+def test_rules_behind_the_worst_are_stated_below_them() -> None:
+    why = replace(HOPED, hoped="A is not ordered before B (rule 6)")
+    *_, stated, _ = (line.plain for line in worst_lines([why], ["name"], 80))
+    assert stated == "rule 6: Reuse needs a barrier; each rule in full: docs/soundness.md"
 
 
 def test_every_kind_has_its_turn_among_ten() -> None:
@@ -216,9 +229,7 @@ def test_the_default_merge_decides_what_is_saved() -> None:
     assert (FINE.saved_bytes, FINE.gains_block) == (1024, True)
     assert (known.saved_bytes, known.gains_block, known.is_changed) == (0, False, False)
     legend = " ".join(line.plain for line in kernels_legend(out(80), [known]))
-    assert (
-        "chosen: smemreuse's proved layout or, where that is no better, the default one." in legend
-    )
+    assert "chosen: the best layout that is proved; where none is, the default one." in legend
     assert "change: in % of default." in legend
 
 

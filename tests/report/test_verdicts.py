@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from smemreuse.report.verdicts import findings, rules_lines, verdict_text
+from smemreuse.report.verdicts import findings, first_words, rules_lines, verdict_text
 from smemreuse.results.rules import Rule
-from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, Violation
+from smemreuse.results.sites import Site
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, Violation, WitnessAct
 
 BROKEN = Verdict(
     UNSOUND,
@@ -31,6 +32,16 @@ def test_rules_that_are_named_by_numbers_are_stated() -> None:
     assert [*rules_lines(["no barrier is possible"])] == []
     many = [f"(rule {rule.value})" for rule in Rule]
     assert [line.plain for line in rules_lines(many)] == ["each rule in full: docs/soundness.md"]
+
+
+def test_the_first_finding_names_who_makes_its_accesses() -> None:
+    acts = [WitnessAct(who, "writes byte 0", Site("x")) for who in ("thread 0", "thread 128")]
+    order = Violation(Rule.BARRIER, ("As", "Cs"), "`x` is not ordered before `y`", tuple(acts))
+    assert first_words(Verdict(UNSOUND, (order,))) == (
+        "As and Cs: `x` is not ordered before `y`, by thread 0 and thread 128 (rule 6)"
+    )
+    assert first_words(BROKEN) == "As and Cs: `x` overwrote it (rule 2)"
+    assert first_words(Verdict(UNPROVED, uncovered=("why",))) == "why"
 
 
 def test_the_word_has_a_colour_of_its_own() -> None:
