@@ -14,6 +14,7 @@ from rich.text import Text
 
 from smemreuse import plugins
 from smemreuse.audit import BarrierStage, audit_merged, audit_plan
+from smemreuse.checker.verdict.check import BARRIERS_FOLLOW
 from smemreuse.commands.accepting import say_stale
 from smemreuse.commands.baseline import baseline_option, compared_with, read_baseline_entries
 from smemreuse.commands.batches import Batch, batch_options
@@ -133,6 +134,7 @@ def check(
         bool(missing),
         plan_file,
         () if barriers == BarrierStage.AUTO.value else ("--barriers", barriers),
+        later=any(BARRIERS_FOLLOW in row.audit.verdict.assumptions for row in rows),
     )
     batch.end(gate.failures(rows, missing), step)
 

@@ -33,10 +33,12 @@ from smemreuse.pipeline.planning import planned
 from smemreuse.progress import track
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.difference import (
+    ACROSS,
     BLOCKS,
     BLOCKS_ONLY,
     LEGEND,
     UNTOLD,
+    across,
     counts_line,
     difference_entries,
     difference_lines,
@@ -185,7 +187,7 @@ def _page(found: Sequence[Difference], old: _Side, new: _Side, arch: Architectur
 
 def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
     yield from doubt_lines(found)
-    yield Text(counts_line(found))
+    yield Text(counts_line(found, _kernels_of(matched.vanished) + _kernels_of(matched.appeared)))
     found = in_order(found)
     named = titles([(one.new.file, one.new.kernel, one.new.scope) for one in found])
     told = dict(zip(map(id, found), named, strict=True))
@@ -208,6 +210,13 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
         effects = (each for one in found if not one.are_strangers for each in effects_of(one))
         have_blocks = any(one.blocks and one.bytes for one in effects)
         yield Text(BLOCKS if have_blocks else BLOCKS_ONLY, style="dim")
+    if across(found):
+        yield Text(ACROSS, style="yellow")
+
+
+def _kernels_of(layouts: Sequence[NamedLayout]) -> int:
+    """How many kernels layouts are of, some of two storage scopes."""
+    return len({(one.file, one.kernel) for one in layouts})
 
 
 def _is_told(one: Difference) -> bool:

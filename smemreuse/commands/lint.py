@@ -60,7 +60,8 @@ from smemreuse.results.matching import KernelName
 from smemreuse.versions import TILELANG, version_of
 
 FINDINGS = (
-    "[...] names a finding: for --show, for `reproduce --finding`, to accept it in smemreuse.toml"
+    "in brackets: a finding's id, for --show, for `reproduce --finding`, to accept it in "
+    "smemreuse.toml; lines are those of the dump"
 )
 
 EACH = "--each tells each hazard in full, those of one cause too"
@@ -282,7 +283,7 @@ def _tables(
             yield Text(numbering, style="dim")
     if batch.only_findings:
         yield from assuming_lines(found)
-    yield from build_lines(found)
     yield from passing_lines(found, gate)
     if batch.single:
         yield from known
+    yield from build_lines(found)

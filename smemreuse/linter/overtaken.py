@@ -20,7 +20,7 @@ from smemreuse.checker.machine.mbarriers import Barrier
 from smemreuse.checker.machine.order import NOTHING, Knowledge, Order, Progress
 from smemreuse.checker.machine.timestamps import Arm
 from smemreuse.checker.values.evaluation import Slot
-from smemreuse.ir.expr import Var, format_expr
+from smemreuse.ir.expr import Const, Expr, Load, Pointer, Var, format_expr
 from smemreuse.ir.kernel import Buffer, Stmt
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext, WaitsBehind
@@ -170,7 +170,7 @@ class OvertakenWaits(Collected):
         behind = looked.ids[np.isin(looked.ids // 32, late)]
         who = words.threads(behind)
         acting = np.setdiff1d(looked.warps, late)
-        name = f"{storage.name}[{index}]"
+        name = f"{_named_as(awaited, storage)}[{index}]"
         together = self._known.behind.setdefault(late.tobytes(), WaitsBehind())
         is_new = looked.waited.stmt not in together.sites
         together.sites.setdefault(looked.waited.stmt, site)
@@ -191,7 +191,7 @@ class OvertakenWaits(Collected):
             (storage.name,),
             f"{words.does(who, 'wait')} at {site} {waits}; "
             f"{words.does(others, 'complete')} {completes} without waiting for {who}: {later} "
-            f"later waits for phase {looked.needed + 1}, perhaps for ever",
+            f"later waits for phase {looked.needed + 1} to end, which it may never do",
             mends.look_in_time(
                 name, name if awaited is None else format_expr(awaited), site, acting
             ),
@@ -215,3 +215,10 @@ class OvertakenWaits(Collected):
         if others and together.mend is not None:
             mend = mends.likewise(together.mend, others)
             self._known.hazards[key] = replace(hazard, mend=mend)
+
+
+def _named_as(awaited: Expr | None, storage: Buffer | Var) -> str:
+    """The name of mbarriers as the statement that waits has it, where that is all of them."""
+    if isinstance(awaited, (Load, Pointer)) and awaited.buffer.elem_offset == Const(0):
+        return awaited.buffer.name
+    return storage.name

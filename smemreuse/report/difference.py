@@ -35,6 +35,11 @@ BLOCKS = (
 """What the blocks of `heading` and of causes are; said where a cause changes any."""
 BLOCKS_ONLY = "blocks per SM: by shared memory, threads and barriers, without registers"
 
+ACROSS = (
+    "blocks are those of two GPUs: more shared memory on one may hide a block that a layout loses"
+)
+"""What the blocks of kernels are that are compared across architectures."""
+
 STRANGERS = (
     "these seem to be two different kernels, as they have no buffer name in common: causes would "
     "mean nothing, and are not listed (--format json has them)"
@@ -70,13 +75,17 @@ def _fewer_blocks(found: Sequence[KernelDifference], who: str) -> str:
     return f"{who} {verb} fewer resident blocks{numbers}"
 
 
-def _matched_by(found: Sequence[KernelDifference]) -> str:
-    """By what kernels are matched, with how many by each where that is more than one thing."""
+def _matched_by(found: Sequence[KernelDifference], left: int) -> str:
+    """By what kernels are matched, with how many by each where that is more than one thing, and how
+    many are `left` over."""
     counts = Counter(_match_words(one.named) for one in found) or Counter({_BY_NAME: 0})
+    over = [f"{left:,} left over"] * bool(left)
     if len(counts) == 1:
-        return f"matched {next(iter(counts))}"
+        (words,) = counts
+        whole = "all " if words == _BY_NAME and not left else ""
+        return "; ".join([f"{whole}matched {words}", *over])
     first, *more = (f"{many:,} {{}}{words}" for words, many in counts.most_common())
-    return "; ".join([first.format("matched "), *(one.format("") for one in more)])
+    return "; ".join([first.format("matched "), *(one.format("") for one in more), *over])
 
 
 _BY_NAME = "by name"
@@ -90,15 +99,15 @@ def _match_words(one: Difference) -> str:
     return f"{how} (names differ)"
 
 
-def counts_line(found: Sequence[Difference]) -> str:
-    """How many kernels are on both sides, by what they are matched, and how many of them grew,
-    shrank or lost blocks."""
+def counts_line(found: Sequence[Difference], left: int = 0) -> str:
+    """How many kernels are on both sides, by what they are matched and how many are `left` over,
+    and how many grew, shrank or lost blocks."""
     kernels = by_kernel(found)
     grown = sum(one.bytes > 0 for one in kernels)
     fewer = sum(one.bytes < 0 for one in kernels)
     lost = sum(one.lost is not None for one in kernels)
     return (
-        f"{counted(len(kernels), 'kernel')} compared, {_matched_by(kernels)}"
+        f"{counted(len(kernels), 'kernel')} compared, {_matched_by(kernels, left)}"
         f"{_architectures(found)}: "
         f"{grown} took more bytes, {fewer} fewer; {_fewer_blocks(kernels, str(lost))}"
     )
@@ -106,12 +115,22 @@ def counts_line(found: Sequence[Difference]) -> str:
 
 def _architectures(found: Sequence[Difference]) -> str:
     """That kernels are compared across architectures, where some are."""
-    known = [(one.old.residents, one.new.residents) for one in found]
-    sides = {(old.arch, new.arch) for old, new in known if old is not None and new is not None}
+    sides = _sides(found)
     apart = sorted(one for one in sides if one[0] != one[1])
     if len(sides) == 1 and apart:
         return f", the old for {apart[0][0]} and the new for {apart[0][1]}"
     return ", some of different architectures" * bool(apart)
+
+
+def _sides(found: Sequence[Difference]) -> set[tuple[str, str]]:
+    """The architectures of old and new kernels."""
+    known = [(one.old.residents, one.new.residents) for one in found]
+    return {(old.arch, new.arch) for old, new in known if old is not None and new is not None}
+
+
+def across(found: Sequence[Difference]) -> str:
+    """The architecture of an old kernel that the new one is not for; empty where there is none."""
+    return next((old for old, new in sorted(_sides(found)) if old != new), "")
 
 
 @dataclass(frozen=True)

@@ -187,8 +187,8 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
 
 
 IN_A_BUILD = (
-    "to have fixes in a build, compile the TileLang function inside `with "
-    "smemreuse.tilelang.merge(mend=True):`; lines are those of the lowered TIR dump"
+    "to have all fixes in a build, compile the TileLang function inside `with "
+    "smemreuse.tilelang.merge(mend=True):`"
 )
 
 
@@ -196,7 +196,7 @@ def build_lines(found: Sequence[Linted]) -> Iterator[Text]:
     """How fixes get into a build, where TileLang's kernels have certain hazards that it fixes."""
     of_tilelang = [hazard for one in found if one.is_tilelang for hazard in one.hazards]
     if any(hazard.is_fixable for hazard in of_tilelang):
-        yield Text(IN_A_BUILD, style="dim")
+        yield Text(IN_A_BUILD)
 
 
 # JSON -------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from smemreuse.report.audits import Failure
 from smemreuse.report.columns import registers_stop
-from smemreuse.report.difference import effects_of
+from smemreuse.report.difference import across, effects_of
 from smemreuse.report.fit import Fit
 from smemreuse.report.hazards import Linted
 from smemreuse.report.headroom import ShippedHeadroom
@@ -219,8 +219,11 @@ def after_check(
     missing: bool,
     plan_file: str | None,
     options: Options,
+    *,
+    later: bool = False,
 ) -> NextStep:
-    """`failed` are the kernels by why they fail, `missing` whether the baseline has more."""
+    """`failed` are the kernels by why they fail, `missing` whether the baseline has more. `later`:
+    a proof assumes that TileLang's ThreadSync comes after the merge."""
     for failure in (Failure.UNSOUND, Failure.UNPROVED):
         for row in failed.get(failure, ()):
             if plan_file is not None:
@@ -240,7 +243,10 @@ def after_check(
             return _checked_plan(why, row.file)
     if missing:
         return _new_baseline("check", files, options)
-    return NO_BUFFERS if failed else nothing("no plan fails")
+    if failed:
+        return NO_BUFFERS
+    built = "builds have ThreadSync after the merge, as with `smemreuse.tilelang.merge()`"
+    return nothing(f"no plan fails; {built}" if later else "no plan fails")
 
 
 def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None, dump: str = "-") -> NextStep:
@@ -261,7 +267,8 @@ def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None, dump: str
     if fixed is None and hazard.is_fixable:
         files = {file for file, one, _ in hazards if one.is_fixable}
         first = f", of the first of {len(files):,} files" if len(files) > 1 else ""
-        return command(f"make all fixes{first}", "lint", path(file), "--fix", "-o", "fixed.tir")
+        why = f"make all fixes in a copy of the dump{first}"
+        return command(why, "lint", path(file), "--fix", "-o", "fixed.tir")
     shown = path(fixed or file)
     return command("draw what goes wrong", "lint", shown, "--show", finding)
 
@@ -314,7 +321,26 @@ def after_diff(
     if untold or strangers:
         which = "kernel" if untold else "buffer name"
         return nothing(f"the two sides have no {which} in common")
+    if arch := across(found):
+        return _for_one_gpu(found, sides, arch, planned)
     return nothing("no kernel takes more bytes or lost a block")
+
+
+MOST_FILES = 3
+"""Files that a next step names; more are left to the reader."""
+
+
+def _for_one_gpu(
+    found: Sequence[Difference], sides: tuple[str, str] | None, arch: str, planned: Options
+) -> NextStep:
+    """Both sides for one GPU, where the new one is for another than the old."""
+    why = f"both sides for {arch}, so that blocks can be compared"
+    if sides is not None:
+        return command(why, "diff", *map(path, sides), *planned, "--arch", arch)
+    files = [*dict.fromkeys(path(one.new.file) for one in found)]
+    named = files if len(files) <= MOST_FILES else ["KERNELS"]
+    step = command(why, "compare", *named, *planned, "--arch", arch, "--format", "json")
+    return NextStep(why, (*step.words, ">", "new.json"))
 
 
 def _pair_to_explain(grown: Difference) -> tuple[str, ...]:

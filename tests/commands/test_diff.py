@@ -56,7 +56,7 @@ def test_nothing_to_tell() -> None:
     found = run("diff", *SMALLEST, BATCHED, BATCHED)
     assert found.exit_code == 0
     assert found.stdout == (
-        "1 kernel compared, matched by name: 0 took more bytes, 0 fewer; 0 have fewer resident "
+        "1 kernel compared, all matched by name: 0 took more bytes, 0 fewer; 0 have fewer resident "
         "blocks\n"
         "batched_gemm_kernel (shared.dyn): 32,768 bytes, as many as before; 4 blocks per "
         "SM of sm_80 as before\n"
@@ -223,7 +223,7 @@ def test_folders_go_by_the_names_of_their_files(grown: Path, tmp_path: Path) -> 
         (folder / "b.tir").write_text(second.read_text())
     found = run("diff", *SMALLEST, old, new)
     assert found.exit_code == 1
-    assert found.stdout.startswith("2 kernels compared, matched by name: 1 took more bytes, 0 ")
+    assert found.stdout.startswith("2 kernels compared, all matched by name: 1 took more bytes, 0 ")
     assert found.stdout.count("Bs grew: 16,384 to 32,768 bytes") == 1
     assert "\nb.tir: batched_gemm_kernel (shared.dyn): 32,768 -> 49,152 bytes" in found.stdout
     (new / "c.tir").write_text("no dump(")
@@ -237,4 +237,4 @@ def test_two_policies_of_one_result_are_not_mixed(tmp_path: Path) -> None:
     path = result(BATCHED, "compare", tmp_path / "result.json")
     told = run("diff", *SMALLEST, "--policy", "outer", path, BATCHED)
     assert told.exit_code == 0
-    assert "1 kernel compared, matched by name: 0 took more bytes" in told.stdout
+    assert "1 kernel compared, all matched by name: 0 took more bytes" in told.stdout

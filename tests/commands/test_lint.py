@@ -224,6 +224,19 @@ def test_what_was_not_measured_says_so() -> None:
     assert f"missing-fence ({mechanism}): wrong by the PTX ISA, not yet measured" in told
 
 
+def test_an_mbarrier_has_the_name_that_its_statement_gives_it() -> None:
+    """Not that of the allocation, of which the statement has a view."""
+    told = " ".join(run("lint", DUMPS / "gemm.sm_90a.tir").stdout.split())
+    assert "for parity 1 of mbarrier_1[2], which returns at once" in told
+
+
+def test_the_way_into_a_build_comes_right_before_the_next_step() -> None:
+    lines = run("lint", DUMPS / "gemm.sm_90a.tir").stdout.splitlines()
+    at = next(at for at, line in enumerate(lines) if line.startswith("next (make all fixes in a"))
+    build = " ".join(" ".join(lines[at - 2 : at]).split())
+    assert build.endswith("inside `with smemreuse.tilelang.merge(mend=True):`")
+
+
 def test_a_finding_is_shown_as_a_timeline() -> None:
     data = json.loads(run("lint", RACE, "--format", "json").stdout)
     (hazard,) = data["kernels"][0]["hazards"]

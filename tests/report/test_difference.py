@@ -102,7 +102,7 @@ def test_blocks_of_different_architectures_have_their_sides() -> None:
 
 def test_fewer_blocks_are_counted_in_numbers_where_one_kernel_has_them() -> None:
     assert counts_line([GREW]) == (
-        "1 kernel compared, matched by name: 1 took more bytes, 0 fewer; 1 has fewer resident "
+        "1 kernel compared, all matched by name: 1 took more bytes, 0 fewer; 1 has fewer resident "
         "blocks (4 -> 3)"
     )
     assert counts_line([GREW, GREW]).endswith("2 have fewer resident blocks")
@@ -115,12 +115,13 @@ def test_it_is_told_by_what_kernels_are_matched() -> None:
     by_file = "by file (names differ)"
     only = "as the only one left on each side (names differ)"
     for found, told in (
-        ([GREW], "1 kernel compared, matched by name: "),
+        ([GREW], "1 kernel compared, all matched by name: "),
         ([moved], f"1 kernel compared, matched {by_file}: "),
         ([left], f"1 kernel compared, matched {only}: "),
         ([GREW, moved, GREW], f"3 kernels compared, 2 matched by name; 1 {by_file}: "),
     ):
         assert counts_line(found).startswith(told)
+    assert counts_line([GREW], 2).startswith("1 kernel compared, matched by name; 2 left over: ")
 
 
 def test_the_doubt_comes_first_where_there_is_one_pair() -> None:
@@ -148,7 +149,7 @@ def test_a_kernel_of_two_scopes_is_one_kernel() -> None:
     less = replace(GREW, old=NEW, new=replace(NEW, arena=NEW.arena - KB))
     came = replace(GREW, old=absent, new=static, causes=())
     assert counts_line([came, less]).startswith(
-        "1 kernel compared, matched by name: 0 took more bytes, 1 fewer; "
+        "1 kernel compared, all matched by name: 0 took more bytes, 1 fewer; "
     )
     assert growth_clauses([came, less], untold=False) == []
     assert heading(came) == f"{static.kernel} (shared), new: 384 bytes"

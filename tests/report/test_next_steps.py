@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,6 +34,7 @@ from smemreuse.results.comparison import Concern
 from smemreuse.results.difference import Difference, NamedLayout
 from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy
 from smemreuse.results.sites import Site
+from tests.report.test_difference import GREW, NEW
 
 SMALLEST = "no layout by the same live ranges is smaller"
 LONG = "/folder/" + "deep/" * 30 + "kernel.tir"
@@ -228,3 +230,20 @@ def test_of_two_kernels_that_seem_to_be_different_both_sides_are_shown() -> None
     assert after_diff([strangers], False, None).why == (
         "the two sides have no buffer name in common"
     )
+
+
+def test_kernels_of_two_gpus_are_to_be_compared_on_one() -> None:
+    grown = replace(GREW, old=NEW, new=NEW)
+    assert NEW.residents is not None
+    older = replace(NEW, residents=replace(NEW.residents, arch="sm_80"))
+    newer = replace(NEW, file="n.tir")
+    apart = replace(grown, old=older, new=newer)
+    why = "next (both sides for sm_80, so that blocks can be compared): "
+    dumps = text(after_diff([apart], False, ("a.tir", "b.tir"), ("--objective", "bytes")))
+    options = "--objective bytes --arch sm_80"
+    assert dumps == f"{why}smemreuse diff a.tir b.tir {options}"
+    results = text(after_diff([apart], False, None))
+    assert results == f"{why}smemreuse compare n.tir --arch sm_80 --format json > new.json"
+    many = [replace(apart, new=replace(newer, file=f"{at}.tir")) for at in range(4)]
+    assert "smemreuse compare KERNELS --arch sm_80" in text(after_diff(many, False, None))
+    assert "nothing to do" in text(after_diff([grown], False, None))

@@ -1,0 +1,39 @@
+"""What resident blocks take and leave, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.report.comparisons import comparison
+from smemreuse.report.residents import blocks_more, gain_note
+from smemreuse.results.verdict import SOUND, UNPROVED, Verdict
+from smemreuse.targets.architectures import architecture
+from tests.conftest import DUMPS
+from tests.dumps import kernels_of
+from tests.report.made import APART, KB, SHARED, SUBJECT
+
+
+def test_a_smaller_layout_says_what_it_would_gain() -> None:
+    (kernel,) = kernels_of(DUMPS / "batched_gemm.sm_80.tir")
+    apart = replace(plan_kernel(kernel, "shared.dyn", objective="none"), lower_bound_bytes=0)
+    merged = plan_kernel(kernel, "shared.dyn", objective="bytes")
+    for name, more, told in (
+        ("sm_80", 0, " (no block more)"),  # which registers stop
+        ("sm_120", 1, " (1 block more)"),
+    ):
+        on = architecture(name)
+        assert blocks_more(kernel, merged, apart, on) == more
+        assert gain_note(kernel, merged, apart, on) == told
+
+
+def test_a_layout_below_the_bound_says_why_it_may_be() -> None:
+    bound = replace(APART, lower_bound_bytes=48 * KB)
+    hoped = (SHARED, Verdict(UNPROVED, uncovered=("why not",)))
+    found = comparison(SUBJECT, 0, [(bound, Verdict(SOUND))], hoped)
+    below = "below the lower bound, as its live ranges are shorter"
+    assert (
+        found.hoped
+        == f"a smaller layout of 32,768 bytes (2 blocks more; {below}) is unproved: why not"
+    )
+    assert found.hoped_gains
