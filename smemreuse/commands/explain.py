@@ -36,7 +36,7 @@ from smemreuse.report.explanations import explain_entry, explain_lines, explain_
 from smemreuse.report.headroom import ShippedHeadroom, headroom_data
 from smemreuse.report.layouts import Layouts
 from smemreuse.report.next_steps import after_explain, after_pairs
-from smemreuse.report.residents import gain_note
+from smemreuse.report.residents import gain_note, why_all, why_as_default
 from smemreuse.report.tables import console, no_buffers
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.preconditions import Preconditions
@@ -158,7 +158,8 @@ def _emit_lines(
         made = [(one.layouts, one.headroom) for one in whole if one.headroom is not None]
         refuted = any(one.is_refuted for one in whole)
         options = whole[0].options if whole else ()
-        emit_next(after_explain(file, made, options, refuted=refuted))
+        as_default = why_all(one.why_as_default for one in whole)
+        emit_next(after_explain(file, made, options, refuted=refuted, as_default=as_default))
     else:
         emit_next(after_pairs(file, may_share=_may_share(explained)))
 
@@ -235,6 +236,12 @@ class _Summary:
         if self.grounds is None or not (verdict.sound and plan.sharing_pairs()):
             return False
         return any(one.refuted for one in self.grounds.open)
+
+    @property
+    def why_as_default(self) -> str:
+        """Why the shipped layout gains nothing over the default merge; empty where it does."""
+        shipped, _ = self.layouts.shipped
+        return why_as_default(self.subject.kernel, shipped, self.layouts.default, self.arch)
 
     @cached_property
     def headroom(self) -> ShippedHeadroom | None:

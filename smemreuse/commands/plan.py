@@ -27,7 +27,15 @@ from smemreuse.report.gains import LayoutSize, gain_words
 from smemreuse.report.next_step import NextStep
 from smemreuse.report.next_steps import after_plan
 from smemreuse.report.provenance import notes_for_people
-from smemreuse.report.residents import PlanBlocks, blocks_more, gain_note, l1_words
+from smemreuse.report.residents import (
+    PlanBlocks,
+    blocks_more,
+    gain_note,
+    l1_of,
+    l1_words,
+    why_all,
+    why_as_default,
+)
 from smemreuse.report.tables import console, hoped_line, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_lifetimes, drawn_plan
 from smemreuse.report.verdicts import rules_lines
@@ -72,7 +80,7 @@ def _next(chosen: Sequence[tuple[Subject, Chosen]], planning: Planning) -> NextS
         planning.words("policy", "packer", "objective", "arch", "strict"),
         too_large=next(((file, on.name) for file, on in large), None),
         unproved=None if hoped is None else (hoped, planning.words("objective", "arch")),
-        as_default=bool(held) and all(_is_as_good(one, each.plan) for one, each in held),
+        as_default=why_all(_why_as_default(one, each.plan, planning.arch) for one, each in held),
     )
 
 
@@ -84,12 +92,11 @@ def _is_hoped_for(subject: Subject, chosen: Chosen, arch: Architecture | None) -
     return made.objective != "speed" or blocks_more(subject.kernel, hoped[0], made, arch) != 0
 
 
-def _is_as_good(subject: Subject, made: Plan) -> bool:
-    """Whether the default merge of the compiler takes as many bytes as a plan, and is proved."""
+def _why_as_default(subject: Subject, made: Plan, arch: Architecture | None) -> str:
+    """Why a plan gains nothing over the default merge, where it does not."""
     default = default_layout(subject.kernel, subject.scope)
-    if default is None or default.arena_text != made.arena_text:
-        return False
-    return judge(subject.kernel, default).sound
+    judged = None if default is None else (default, judge(subject.kernel, default))
+    return why_as_default(subject.kernel, made, judged, arch)
 
 
 def _too_large(
@@ -113,7 +120,7 @@ def _note_lines(subject: Subject, made: Plan, arch: Architecture | None) -> Iter
     yield from map(Text, notes_for_people(provenance, compiler_of(subject.kernel)))
     if large is None and found is not None:
         yield Text(replace(found, assumed=is_assumed).words)
-        yield Text(l1_words(found, made.arena_rounded, known))
+        yield Text(l1_words(found, made.arena_bytes, known))
     if large is not None:
         _, on = large
         whose = "; --arch plans for another GPU than the dump's" * (arch is None)
@@ -132,7 +139,9 @@ def _gain(subject: Subject, made: Plan, arch: Architecture | None) -> str:
     if default is not None:
         layouts[f"{compiler_of(kernel)}'s {DEFAULT_MERGE}"] = default
     ours, *others = (
-        LayoutSize(name, plan.arena_bytes, blocks_of(kernel, [plan], arch))
+        LayoutSize(
+            name, plan.arena_bytes, blocks_of(kernel, [plan], arch), l1_of(kernel, plan, arch)
+        )
         for name, plan in layouts.items()
     )
     return gain_words(ours, others)

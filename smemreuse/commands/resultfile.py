@@ -65,7 +65,8 @@ def _require_options(
     """Raises `InputError` where a result says that it was written with another of the options."""
     for name, value in options.items():
         if said.get(name, value) != value:
-            other = f"written with {_given(name, said[name])}, and not with {_given(name, value)}"
+            then, now = _given(name, said[name]), _given(name, value)
+            other = f"written {then}, and this call is {now}"
             raise InputError(f"{other}; {mend} with the same options", file=path)
 
 
@@ -83,8 +84,8 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _given(name: str, value: object) -> str:
-    """An option as it was given."""
-    return f"no --{name}" if value is None else f"--{name} {value}"
+    """How an option was given, if it was."""
+    return f"without --{name}" if value is None else f"with --{name} {value}"
 
 
 def read_layouts(

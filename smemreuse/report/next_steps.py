@@ -31,6 +31,7 @@ from smemreuse.results.plan import Plan
 Options = Sequence[str]
 """Options of the verb that was called which the next one takes, too."""
 
+KERNELS_OWN = "the hazard of the kernel itself, and its fix"
 NO_BUFFERS = nothing("there are no shared buffers")
 NOTHING_SHARED = "no two buffers share bytes in this layout"
 SMALLEST = "this is the smallest arena; no sharing that is allowed saves a byte"
@@ -111,12 +112,12 @@ def after_plan(
     *,
     too_large: tuple[str, str] | None = None,
     unproved: tuple[str, Options] | None = None,
-    as_default: bool = False,
+    as_default: str = "",
 ) -> NextStep:
     """`made` are the plans by file; `options` those with which they were made. `too_large` are the
     file of a kernel of which no block launches, and the architecture, `unproved` the file of one of
-    which a smaller plan is not proved, and the options of `explain`. `as_default`: the default
-    merge takes as many bytes and is proved."""
+    which a smaller plan is not proved, and the options of `explain`. `as_default` says
+    why all that gains nothing over the default merge, where it does not."""
     if not made:
         return NO_BUFFERS
     if too_large is not None:
@@ -131,7 +132,7 @@ def after_plan(
             SMALLEST if plan.optimal else _NOT_SHARED.get(plan.objective, NOTHING_SHARED)
         )
     if plan.policy == "dataflow" and as_default:
-        return nothing("the default merge takes as many bytes, and is proved sound")
+        return nothing(as_default)
     if plan.policy == "dataflow":
         return command("write the merged TIR", "apply", path(file), *options, *_MERGED)
     return _checked_plan("whether it is sound", file, options)
@@ -157,14 +158,15 @@ def after_explain(
     options: Options,
     *,
     refuted: bool = False,
+    as_default: str = "",
 ) -> NextStep:
     """After whole kernels; `options` are those of the call that `apply` has, too. `refuted` tells
-    that `lint` refutes what the proof of a layout assumes."""
+    that `lint` refutes what the proof of a layout assumes, `as_default` why the layouts gain
+    nothing over the default merge, where they do not."""
     if not found:
         return NO_BUFFERS
     if refuted:
-        why = "the hazard of the kernel itself, and its fix"
-        return command(why, "lint", path(file))
+        return command(KERNELS_OWN, "lint", path(file))
     for _, headroom in found:
         residents = headroom.shipped.residents
         if residents is not None and not residents.blocks:
@@ -175,7 +177,7 @@ def after_explain(
             why, most = "the changes that gain a block, one by one", residents.most_bytes
             return command(why, "fit", path(file), "--limit", most)
     for layouts, _ in found:
-        if layouts.is_smaller:
+        if layouts.is_smaller and not as_default:
             why = f"write it with the layout of {layouts.shipped[0].arena_bytes:,} bytes"
             return command(why, "apply", path(file), *options, *_MERGED)
     for _, headroom in found:
@@ -185,6 +187,8 @@ def after_explain(
             least = residents.block_bytes - saved
             why = f"what it takes to have {least:,} bytes a block"
             return command(why, "fit", path(file), "--limit", least)
+    if as_default and any(layouts.is_smaller for layouts, _ in found):
+        return nothing(as_default)
     return nothing("no known layout or change gains a resident block")
 
 
@@ -221,9 +225,11 @@ def after_check(
     options: Options,
     *,
     later: bool = False,
+    refuted: str | None = None,
 ) -> NextStep:
     """`failed` are the kernels by why they fail, `missing` whether the baseline has more. `later`:
-    a proof assumes that TileLang's ThreadSync comes after the merge."""
+    a proof assumes that TileLang's ThreadSync comes after the merge. `refuted` is the file of a
+    kernel of which `lint` refutes what the proof assumes."""
     for failure in (Failure.UNSOUND, Failure.UNPROVED):
         for row in failed.get(failure, ()):
             if plan_file is not None:
@@ -233,6 +239,8 @@ def after_check(
                 return command(why, "apply", "BEFORE.tir", *_MERGED)
             why = "if it may stay unproved"
             return command(why, "check", path(row.file), "--allow-unproved", *options)
+    if refuted is not None and not failed:
+        return command(KERNELS_OWN, "lint", path(refuted))
     for row in failed.get(Failure.WORSE, ()):
         return command("its verdict by itself", "check", path(row.file), *options)
     for row in failed.get(Failure.BARE, ()):
@@ -326,21 +334,14 @@ def after_diff(
     return nothing("no kernel takes more bytes or lost a block")
 
 
-MOST_FILES = 3
-"""Files that a next step names; more are left to the reader."""
-
-
 def _for_one_gpu(
     found: Sequence[Difference], sides: tuple[str, str] | None, arch: str, planned: Options
 ) -> NextStep:
     """Both sides for one GPU, where the new one is for another than the old."""
     why = f"both sides for {arch}, so that blocks can be compared"
-    if sides is not None:
-        return command(why, "diff", *map(path, sides), *planned, "--arch", arch)
-    files = [*dict.fromkeys(path(one.new.file) for one in found)]
-    named = files if len(files) <= MOST_FILES else ["KERNELS"]
-    step = command(why, "compare", *named, *planned, "--arch", arch, "--format", "json")
-    return NextStep(why, (*step.words, ">", "new.json"))
+    files = {(one.old.file, one.new.file) for one in found}
+    dumps = sides or (files.pop() if len(files) == 1 else ("OLD_DUMPS", "NEW_DUMPS"))
+    return command(why, "diff", *map(path, dumps), *planned, "--arch", arch)
 
 
 def _pair_to_explain(grown: Difference) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from smemreuse.ir.kernel import Kernel
@@ -10,7 +10,8 @@ from smemreuse.report.titles import counted
 from smemreuse.results.plan import Plan
 from smemreuse.results.residents import BLOCKS, SHARED_MEMORY, Registers, Residents
 from smemreuse.results.serialized import picked
-from smemreuse.targets.architectures import Architecture
+from smemreuse.results.verdict import Judged
+from smemreuse.targets.architectures import Architecture, architecture_for
 from smemreuse.targets.blocks import block_memory
 from smemreuse.targets.residents import blocks_of, l1_left, residents_of
 
@@ -63,6 +64,37 @@ def blocks_more(kernel: Kernel, hoped: Plan, chosen: Plan, arch: Architecture | 
     return None if then is None or now is None else then - now
 
 
+def l1_of(kernel: Kernel, plan: Plan, arch: Architecture | None) -> int | None:
+    """Bytes that resident blocks leave to L1; None where that is not known."""
+    on, _ = architecture_for(kernel, arch)
+    found = residents_of(kernel, [plan], on)
+    return None if found is None else l1_left(found, on)
+
+
+AS_LARGE = "the default merge takes as many bytes, and is proved sound"
+NO_FASTER = "fewer bytes than the default merge's gain neither a resident block nor L1"
+
+
+def why_as_default(
+    kernel: Kernel, made: Plan, default: Judged | None, arch: Architecture | None
+) -> str:
+    """Why a plan gains nothing over the default merge, which is proved; empty where it does."""
+    if default is None or not default[1].sound:
+        return ""
+    usual, _ = default
+    if usual.arena_text == made.arena_text:
+        return AS_LARGE
+    both = [(blocks_of(kernel, [one], arch), l1_of(kernel, one, arch)) for one in (made, usual)]
+    alike = made.objective == "speed" and None not in both[0] and both[0] == both[1]
+    return NO_FASTER if alike and made.arena_bytes < usual.arena_bytes else ""
+
+
+def why_all(reasons: Iterable[str]) -> str:
+    """Why none of several layouts gains anything, with the first reason; empty where one does."""
+    found = [*reasons]
+    return found[0] if found and all(found) else ""
+
+
 def l1_words(found: Residents, arena_bytes: int, arch: Architecture) -> str:
     """What resident blocks leave of the unified cache to L1, and why so much, in words."""
     step = arch.unified - l1_left(found, arch)
@@ -70,7 +102,7 @@ def l1_words(found: Residents, arena_bytes: int, arch: Architecture) -> str:
     parts = {
         "arena": arena_bytes,
         "beside it": found.block_bytes - arena_bytes,
-        "of the driver": taken - found.block_bytes,
+        "for the driver, rounded up": taken - found.block_bytes,
     }
     sizes = ", ".join(f"{size:,} {what}" for what, size in parts.items() if size)
     blocks = f"{counted(found.blocks, 'block')} of {taken:,} bytes ({sizes})"

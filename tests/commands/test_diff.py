@@ -146,7 +146,7 @@ def test_a_result_of_other_options_is_refused(tmp_path: Path, verb: str) -> None
     path.write_text(run(verb, BATCHED, "--objective", "none", "--format", "json").stdout)
     found = run("diff", *SMALLEST, path, BATCHED)
     assert_one_line_error(found.exit_code, found.stdout, found.stderr)
-    assert "written with --objective none, and not with --objective bytes" in found.stderr
+    assert "written with --objective none, and this call is with --objective bytes" in found.stderr
     assert run("diff", *SMALLEST, path, BATCHED, "--objective", "none").exit_code == 0
 
 

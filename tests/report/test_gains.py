@@ -34,3 +34,13 @@ def test_blocks_that_are_not_known_are_not_told() -> None:
     assert gain_words(OURS, [LayoutSize("side by side", 100, None)]) == (
         "against side by side: saves 20 of 100 bytes"
     )
+
+
+def test_what_is_left_to_l1_is_a_gain_where_no_block_is() -> None:
+    ours = replace(OURS, l1=60 * 1024)
+    other = LayoutSize("side by side", 100, 3, 28 * 1024)
+    assert gain_words(ours, [other]) == (
+        "against side by side: saves 20 of 100 bytes, gains no block, leaves 32 KB more to L1"
+    )
+    assert gain_words(other, [ours]).endswith("gains no block, leaves 32 KB less to L1")
+    assert "L1" not in gain_words(replace(ours, blocks=4), [other])

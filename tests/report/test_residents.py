@@ -6,7 +6,14 @@ from dataclasses import replace
 
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.comparisons import comparison
-from smemreuse.report.residents import blocks_more, gain_note
+from smemreuse.report.residents import (
+    AS_LARGE,
+    NO_FASTER,
+    blocks_more,
+    gain_note,
+    why_all,
+    why_as_default,
+)
 from smemreuse.results.verdict import SOUND, UNPROVED, Verdict
 from smemreuse.targets.architectures import architecture
 from tests.conftest import DUMPS
@@ -37,3 +44,20 @@ def test_a_layout_below_the_bound_says_why_it_may_be() -> None:
         == f"a smaller layout of 32,768 bytes (2 blocks more; {below}) is unproved: why not"
     )
     assert found.hoped_gains
+
+
+def test_a_plan_that_gains_nothing_over_the_default_merge_says_why() -> None:
+    (kernel,) = kernels_of(DUMPS / "batched_gemm.sm_80.tir")
+    sound = Verdict(SOUND)
+    made = plan_kernel(kernel, "shared.dyn", objective="bytes")
+    fast = made.with_provenance(objective="speed")
+    usual = replace(made, arena_bytes=made.arena_bytes + 256)
+    assert why_as_default(kernel, made, (made, sound), None) == AS_LARGE
+    assert why_as_default(kernel, made, (made, Verdict(UNPROVED)), None) == ""
+    assert why_as_default(kernel, made, None, None) == ""
+    assert why_as_default(kernel, fast, (usual, sound), None) == NO_FASTER
+    assert why_as_default(kernel, made, (usual, sound), None) == "", "bytes are all it is about"
+    larger = replace(made, arena_bytes=2 * made.arena_bytes)
+    assert why_as_default(kernel, fast, (larger, sound), None) == "", "L1 gains"
+    assert why_all([AS_LARGE, NO_FASTER]) == AS_LARGE
+    assert why_all([AS_LARGE, ""]) == why_all([]) == ""
