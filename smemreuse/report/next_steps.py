@@ -69,9 +69,17 @@ def after_compare(rows: Sequence[Comparison], options: Mapping[str, Options]) ->
     if not unsafe and most.saved_bytes <= 0:
         fewer = "the chosen layout takes no fewer bytes than the default merge"
         return nothing(f"{fewer}{_why_no_fewer(held)}")
-    sizes = f"the layout of {most.applied.arena_text} bytes"
-    why = f"write it with {sizes}" + (", which is proved" if unsafe else "")
+    proved = f"write it with the layout of {most.applied.arena_text} bytes, which is proved"
+    why = proved if unsafe else f"write it, {_gain(most)}"
     return command(why, "apply", path(most.file), *options["apply"], *_MERGED)
+
+
+def _gain(row: Comparison) -> str:
+    """What the chosen layout gains over the default merge."""
+    was = row.stock.resident if row.default_bytes is None else row.default_blocks
+    if row.gains_block:
+        return f"{row.applied.resident} blocks per SM instead of {was}"
+    return f"{row.saved_bytes:,} bytes fewer than by default"
 
 
 def _is_idle(row: Comparison) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from rich.text import Text
@@ -12,13 +12,18 @@ from rich.text import Text
 from smemreuse.report.timeline import timeline_text, violation_timeline
 from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
-from smemreuse.results.verdict import LIMIT_OF_WORK, SOUND, UNSOUND, Verdict, VerdictKind
+from smemreuse.results.verdict import (
+    LIMIT_OF_WORK,
+    SOUND,
+    UNSOUND,
+    Verdict,
+    VerdictKind,
+    WitnessAct,
+)
 
 K = TypeVar("K")
 
 _NAMED = re.compile(r"\(rule (\d+)\)")
-_BY = "by {} and {}"
-"""Who makes the two accesses of a witness."""
 _MOST_RULES = 3
 """Rules that are stated; of more of them only the place is told."""
 
@@ -64,10 +69,17 @@ def first_words(verdict: Verdict) -> str:
     known, and the rule's number at its end."""
     if verdict.violations:
         one = verdict.violations[0]
-        agents = [act.agent for act in one.acts]
-        by = f", {_BY.format(*agents)}" if len(agents) == 2 else ""
+        by = _by_whom(one.acts)
         return f"{' and '.join(one.buffers)}: {one.witness}{by} (rule {one.rule})"
     return verdict.first_finding.replace(LIMIT_OF_WORK, "the checker's limit of work: ", 1)
+
+
+def _by_whom(acts: Sequence[WitnessAct]) -> str:
+    """Who makes the two accesses of a witness that has two."""
+    if len(acts) != 2:
+        return ""
+    one, two = (act.agent for act in acts)
+    return f", both by {one}" if one == two else f", by {one} and {two}"
 
 
 _INDENT = "    "

@@ -27,7 +27,11 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "analyze": (("analyze", BATCHED), "the layout that these live ranges give"),
     "analyze-outer": (("analyze", "--policy", "outer", HALO), "the layout that these live"),
     "compare": (("compare", BATCHED), "nothing to do"),
-    "compare-bytes": (("compare", *SMALLEST, BATCHED), "write it with the layout of 32,768 bytes"),
+    "compare-bytes": (("compare", *SMALLEST, BATCHED), "write it, 32,768 bytes fewer than by"),
+    "compare-blocks": (
+        ("compare", DUMPS / "mmha_decode.sm_80.tir"),
+        "write it, 4 blocks per SM instead of 2",
+    ),
     "compare-many": (("compare", *MANY), ""),
     "compare-all": (("compare", "--all", *MANY), ""),
     "plan": (("plan", *SMALLEST, BATCHED), "write the merged TIR"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from smemreuse.report.verdicts import findings, first_words, rules_lines, verdict_text
 from smemreuse.results.rules import Rule
 from smemreuse.results.sites import Site
@@ -40,6 +42,8 @@ def test_the_first_finding_names_who_makes_its_accesses() -> None:
     assert first_words(Verdict(UNSOUND, (order,))) == (
         "As and Cs: `x` is not ordered before `y`, by thread 0 and thread 128 (rule 6)"
     )
+    alike = replace(order, acts=(acts[0], acts[0]))
+    assert first_words(Verdict(UNSOUND, (alike,))).endswith("before `y`, both by thread 0 (rule 6)")
     assert first_words(BROKEN) == "As and Cs: `x` overwrote it (rule 2)"
     assert first_words(Verdict(UNPROVED, uncovered=("why",))) == "why"
 
