@@ -69,8 +69,8 @@ def test_a_late_warp_comes_behind_what_ends_its_phase() -> None:
     timeline = shown("warp_that_is_late")
     assert timeline.agents == ("threads 32-127", "threads 128-255")
     assert [one.column for one in timeline.events] == [1, None, 0, None]
-    assert timeline.events[0].text.startswith("complete phase 0 of mbarrier[1] at `")
-    waits = "wait for parity 1 of mbarrier[1], which returns at once until phase 0 ends"
+    assert timeline.events[0].text.startswith("complete phase 0 of mbarrier_1[1] at `")
+    waits = "wait for parity 1 of mbarrier_1[1], which returns at once until phase 0 ends"
     assert timeline.events[2].text == waits
 
 
