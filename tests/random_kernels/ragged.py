@@ -68,12 +68,16 @@ def _ragged(
         elif kind == 7:
             body = under(f"for n in range(D[{grow.pick(0, 50)}] & 3)", body)
         arms.append(body)
-    condition = f"if D[tx + {grow.pick(0, 60)}] > {_some(grow)}"
+    before, condition = "", f"if D[tx + {grow.pick(0, 60)}] > {_some(grow)}"
     if grow.chance(8):
         condition = f"if {grow.condition(loop)}"
     elif grow.chance(3):  # the first so many take the one, the others the other
         condition = f"if {who.rank} < D[{grow.pick(0, 60)}] % {who.count}"
-    return under(condition, arms[0]) + grow.mostly(under("else", arms[1]), 16)
+    elif grow.chance(5):  # so do they, unless data send all the same way
+        before = f"c[0] = {who.rank}\n"
+        before += under(f"if D[{grow.pick(0, 60)}] > {_some(grow)}", f"c[0] = {grow.pick(0, 60)}\n")
+        condition = f"if c[0] > {grow.pick(0, 40)}"
+    return before + under(condition, arms[0]) + grow.mostly(under("else", arms[1]), 16)
 
 
 def _nested(
@@ -99,7 +103,9 @@ def _unrolled(grow: TextGrower, who: Threads, tile: Tile, tiles: list[Tile], loo
         half = "n" if grow.mostly("same", 3) else "(1 - n)"
         place = f"(({half} * {who.count} + {who.rank}) % {tile.elements})"
         arms.append(f"{tile.at(place)} = {place} * 3 + {grow.number()} + {loop} * 1000\n")
-    condition = f"if D[tx + n * {grow.one_of((0, 64))} + {grow.pick(0, 60)}] > {_some(grow)}"
+    whose = grow.one_of(("tx + ", ""))  # each thread by itself, or all alike in each iteration
+    index = f"{whose}n * {grow.one_of((0, 64, 1))} + {loop} * 4 + {grow.pick(0, 60)}"
+    condition = f"if D[{index}] > {_some(grow)}"
     inside = under(condition, arms[0]) + under("else", arms[1])
     return under(f"for n in T.unroll({grow.pick(1, 2)})", inside)
 
