@@ -194,6 +194,50 @@ def test_another_iteration_fills_a_byte_in_the_other_arm(
     assert judge(text, elements=256).sound is sound
 
 
+# A local that threads hold differently, and of which it is then not known what they hold ----------
+
+EITHER = under("if c[0] > 0", "As[tx] = 1\nO[tx] = As[tx]\n") + under(
+    "else", "Bs[63 - tx] = 1\nO[tx] = Bs[63 - tx]\n"
+)
+"""Threads that take the two arms at once use the same bytes."""
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "c[0] = tx\nc[0] = c[0] * D[0]\n",
+        "c[0] = tx\n" + under("for k in range(D[0])", "c[0] = c[0] + 1\n"),
+        "c[0] = tx\n" + under("while D[c[1]] > 0", "c[0] = 0\nc[1] = c[1] + 1\n"),
+        "c[0] = tx\n" + under("if D[0] > 0", "c[0] = 0\n"),
+        "c[0] = 0\n" + under("if tx > 5", under("if D[0] > 0", "c[0] = 1\n")),
+        "c[0] = 0\nc[1] = tx\n" + under("if D[0] > 0", "c[0] = c[1]\n"),
+        "c[0] = 1\nc[1] = tx\nc[0] = c[D[0]]\n",
+        # Of some threads alone it is known what they hold.
+        "c[0] = D[0]\n" + under("if tx > 5", "c[0] = 1\n"),
+        under("if D[0] > 0", "c[0] = 1\n")
+        + under("else", "c[0] = 0\n")
+        + "".join(under("if tx > 5", "c[0] = 1\n")),
+    ],
+)
+def test_a_local_stays_one_of_each_thread_where_data_decide_what_it_holds(setting: str) -> None:
+    """D[0] is such that `c[0]` is 0 for thread 0, and more for another one."""
+    assert not judge(setting + EITHER).sound
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "c[0] = 0\n" + under("for k in range(D[0])", "c[0] = c[0] + 1\n"),
+        "c[0] = 0\n" + under("if D[0] > 0", "c[0] = 1\n"),
+        under("if tx > 5", "c[0] = 7\n") + under("else", "c[0] = 7\n") + "c[0] = c[0] * D[0]\n",
+        "c[0] = tx\n" + under("if D[0] > 0", "c[0] = 0\n") + "c[0] = D[1]\n",
+        "c[0] = tx\n" + under("if D[0] > 0", "c[0] = 0\n") + "c[0] = 1\n",
+    ],
+)
+def test_a_local_that_all_threads_set_alike_is_the_same_for_all(setting: str) -> None:
+    assert judge(setting + EITHER).sound
+
+
 # Who is elected -----------------------------------------------------------------------------------
 
 ELECTED = "if T.tl_shuffle_elect({})"

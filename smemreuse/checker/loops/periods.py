@@ -14,11 +14,11 @@ import numpy as np
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.loops.endless import OpenCondition, UnboundedLoop
-from smemreuse.checker.loops.repetition import Local, Repetition, Unclear
+from smemreuse.checker.loops.repetition import Repetition, Unclear
 from smemreuse.checker.loops.stored import Storage, settles
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.cases import SEEN
-from smemreuse.checker.values.counters import Counters
+from smemreuse.checker.values.counters import Counters, Local
 from smemreuse.checker.values.given import NOTHING_GIVEN, GivenInputs
 from smemreuse.checker.values.interned import InternTable, is_whole
 from smemreuse.checker.values.vectors import identity

@@ -16,9 +16,10 @@ import numpy as np
 from smemreuse.checker.budget import Work
 from smemreuse.checker.loops.stored import Storage
 from smemreuse.checker.slice import ProgramSlice
+from smemreuse.checker.values.counters import Local
 from smemreuse.checker.values.interned import is_whole
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, constant, walk
-from smemreuse.ir.kernel import Assert, Attr, Bind, Block, Buffer, For, If, Stmt, Store, While
+from smemreuse.ir.kernel import Assert, Attr, Bind, Block, For, If, Stmt, Store, While
 from smemreuse.semantics.evaluate import NOBODY, Threads, Value, evaluate, holds
 from smemreuse.semantics.pointers import let_parts
 
@@ -33,9 +34,6 @@ MAX_SPAN, MAX_KINDS = 1 << 24, 1 << 60
 
 ELSEWHERE = np.iinfo(np.int64).min
 """In a column: the iteration does not reach the expression."""
-
-Local = tuple[Buffer | Var, int]
-"""An element of a local buffer."""
 
 Columns = list[np.ndarray]
 

@@ -218,16 +218,21 @@ class Values:
             self._state.memo.forget(storage, ids)
             self._varying.add(storage)
             return
-        known = [
-            (index, source, self._definition(stmt, source, threads)) for index, source in lanes
-        ]
-        for index, source, (value, written) in known:
+        known = []
+        for index, source in lanes:
+            value, written = self._definition(stmt, source, threads)
+            is_uneven = value is None and self._sets_unevenly(source, threads)
+            known.append((index, value, written, is_uneven))
+        for index, value, written, is_uneven in known:
             self._state.counters.set(storage, index, ids, value)
             self._state.memo.set((storage, index), ids, written)
-            if value is None and (
-                self.varies(source, threads) or threads.count < len(self.vectors.everyone)
-            ):
+            if is_uneven:
                 self._varying.add(storage)
+
+    def _sets_unevenly(self, source: Expr, threads: Threads) -> bool:
+        """Whether an unknown value that is set now, which may be made of what the element holds, is
+        another one for some threads than what others have there."""
+        return threads.count < len(self.vectors.everyone) or self.varies(source, threads)
 
     def _lanes(self, stmt: Store, threads: Threads) -> list[tuple[int, Expr]]:
         """The elements that are set, each with what to; none if it is not known which."""
@@ -301,7 +306,14 @@ class Values:
         scope, storage = load.buffer.scope, load.buffer.storage
         if scope not in _SHARED_BY_ALL and not scope.startswith("local"):
             return True  # registers, perhaps
-        return storage in self._varying or storage in self._changing
+        if storage in self._varying or storage in self._changing:
+            return True
+        if not scope.startswith("local"):
+            return False
+        is_whole = self._interned.whole(load.buffer) is not None and len(load.indices) == 1
+        index = self(load.indices[0], threads) if is_whole else None
+        at = index if isinstance(index, int) else None
+        return self._state.counters.may_differ(storage, at, threads.ids)
 
     def note_varying(self, var: Var) -> None:
         """A variable without a known value may differ from thread to thread."""

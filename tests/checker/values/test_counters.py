@@ -141,3 +141,26 @@ def test_a_join_claims_no_more_than_either_side(
 def test_what_is_known_alike_is_the_same(one: Sequence[Setting], other: Sequence[Setting]) -> None:
     left, right = run(Counters(EVERYONE), one), run(Counters(EVERYONE), other)
     assert left.same(right) == (claims(left) == claims(right))
+
+
+def test_what_is_joined_may_differ_between_threads_that_held_different_values() -> None:
+    each, alike = Counters(EVERYONE), Counters(EVERYONE)
+    each.set(C, 0, EVERYONE, EVERYONE * 10)
+    alike.set(C, 0, EVERYONE, 7)
+    joined = each.joined(alike)
+    assert joined.get(C, 0, EVERYONE) is None
+    assert joined.may_differ(C, 0, EVERYONE)
+    assert joined.may_differ(C, None, ODD)
+    assert joined.copy().may_differ(C, 0, ODD)
+    assert not joined.same(alike.joined(Counters(EVERYONE)))
+    assert not alike.joined(Counters(EVERYONE)).may_differ(C, 0, EVERYONE)
+    joined.set(C, 0, EVERYONE, None)
+    assert not joined.may_differ(C, 0, EVERYONE)
+
+
+def test_known_and_unknown_values_differ_for_those_who_hold_either() -> None:
+    counters = Counters(EVERYONE)
+    counters.set(C, 0, ODD, 9)
+    assert counters.may_differ(C, 0, EVERYONE)
+    assert not counters.may_differ(C, 0, ODD)
+    assert not counters.may_differ(C, 1, EVERYONE)
