@@ -295,11 +295,12 @@ class Engines:
         """Closes a group, for each of these threads its own."""
         self.queue(engine).commit(self.sets(ids))
 
-    def may_be_over(self, engine: Engine, ids: np.ndarray) -> None:
-        """What these threads have in no group yet is taken to be in flight, and not for certain."""
+    def may_be_over(self, engine: Engine, ids: np.ndarray, *, in_groups: bool = False) -> None:
+        """What these threads have in no group yet, or in closed groups, is taken to be in flight,
+        and not for certain."""
         for _, groups in self.queue(engine).of(self.sets(ids)):
             for pending, closed in groups.items():
-                if not closed:
+                if bool(closed) is in_groups:
                     pending.may_be_known = True
 
     def wait(

@@ -30,8 +30,11 @@ class Groups:
         operands = call.args
         keep: Value = 0
         if wait.keep is not None and wait.keep < len(operands):
-            keep = self._values(operands[wait.keep], agent.threads)
-        if not isinstance(keep, int) or keep < 0 or agent.partly:
+            keep = self._values.decide(operands[wait.keep], agent.threads)
+        if agent.partly:
+            return
+        if not isinstance(keep, int) or keep < 0:
+            self._state.engines.may_be_over(wait.engine, agent.threads.ids, in_groups=True)
             return
         if not keep and wait.of_no_group and self._operations.waits_for_uncommitted:
             self._state.engines.may_be_over(wait.engine, agent.threads.ids)

@@ -102,7 +102,9 @@ COMMIT = "T.ptx_commit_group()\n"
         (f"{COMMIT}T.ptx_wait_group(1)\n{SYNC}", UNSOUND),
         (f"{COMMIT}{COMMIT}T.ptx_wait_group(1)\n{SYNC}", SOUND),
         (f"T.ptx_wait_group(1)\n{SYNC}", UNSOUND),  # not committed
-        (f"{COMMIT}T.ptx_wait_group(D[0])\n{SYNC}", UNSOUND),
+        (f"{COMMIT}T.ptx_wait_group(D[0])\n{SYNC}", UNPROVED),  # nobody knows for how many
+        (f"{COMMIT}T.ptx_wait_group(tx // 64)\n{SYNC}", SOUND),
+        (f"{COMMIT}T.ptx_wait_group(tx // 32)\n{SYNC}", UNPROVED),
         (f"{COMMIT}T.tma_store_wait(0)\n{SYNC}", UNSOUND),
         (under("if tx < 32", f"{COMMIT}T.ptx_wait_group(0)\n") + SYNC, UNSOUND),
         (COMMIT + under("if D[tx] < 3", "T.ptx_wait_group(0)\n") + SYNC, UNPROVED),
