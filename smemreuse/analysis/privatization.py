@@ -10,9 +10,9 @@ iteration began. Fewer bytes are higher in the lattice; states are joined by int
 - P3 *Branch.* Arms that are alternatives are joined. Of arms that threads take at the same time
   neither may count on what the other writes (rule 4); after both, what either wrote is written.
 - P4 *Loop.* Of a loop with constant bounds the rounds are gone through one by one, or all at once
-  where the buffer is only read, or only written, in it. If the loop's variable decides only under
-  `% c`, `c` rounds will do. Any other loop is solved for any value of its variable; if threads may
-  count its rounds differently, they are not exact in it.
+  where the buffer is only read, or only written, in it, and no data decide in which arm. If the
+  loop's variable decides only under `% c`, `c` rounds will do. Any other loop is solved for any
+  value of its variable; if threads may count its rounds differently, they are not exact in it.
 - P5 *End.* Where an iteration of the loop in question ends, be it by `continue` or `break`, all
   bytes must be written, if one is read outside of the loop. After a `return` nothing is read.
 - P6 *While.* It may be left early (rule 3): nothing is private to its iterations.
@@ -196,20 +196,31 @@ class _UpwardExposed(Analysis[_State]):
         variable (P4).
 
         A single function stands for all rounds at once where the loop only reads, or only writes,
-        the buffer. None where the bounds are not constant or the rounds are too many: then the
-        solver takes any value of the variable.
+        the buffer, and no data decide in which arm: each round may take another. None where the
+        bounds are not constant or the rounds are too many: then the solver takes any value of the
+        variable.
         """
         threads = state.group.threads
         values = None if isinstance(loop, While) else _constant_range(loop, threads)
         if isinstance(loop, While) or values is None:
             return None
         at_once = loop not in self._leaving and 0 < threads.count * len(values) <= MAX_LANES
-        if at_once and len(self._facts.ask(_kinds, loop, self._buffer)) == 1:
+        at_once = at_once and len(self._facts.ask(_kinds, loop, self._buffer)) == 1
+        if at_once and not self._is_decided_by_data(loop, threads.repeated(loop.var, values)):
             return [lambda begun: _State(begun.group.repeated(loop.var, values), begun.written)]
         chosen = _chosen(self._facts, loop, self._buffer, values)
         if chosen is None:
             return None
         return [partial(_State.bind, var=loop.var, value=int(value)) for value in chosen]
+
+    def _is_decided_by_data(self, loop: For, repeated: Threads) -> bool:
+        """Whether it is not known which rounds of a loop take an arm that concerns the buffer."""
+        return any(
+            isinstance(stmt, If)
+            and self._buffer in self._within[stmt]
+            and evaluate(stmt.condition, repeated) is None
+            for stmt in walk_statements(loop.body)
+        )
 
 
 # The rounds to look at ---------------------------------------------------------------------------

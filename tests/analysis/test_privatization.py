@@ -156,6 +156,18 @@ def test_p4_the_bytes_of_a_round_are_there_in_the_next() -> None:
     assert not private(rounds(use(before), store(X, ZERO, QUARTER)))
 
 
+def test_p4_each_round_may_take_another_arm() -> None:
+    """Round 0 takes one arm and round 3 the other: both write the first quarter."""
+    backwards = op("add", op("mul", op("sub", 3, J), 8), op("floormod", TX, 8))
+    unknown = op("gt", BX, J)
+
+    def filled(other: Expr) -> Stmt:
+        return rounds(when(unknown, store(X, ZERO, QUARTER), orelse=(store(X, ZERO, other),)))
+
+    assert private(filled(QUARTER), use())
+    assert not private(filled(backwards), use())
+
+
 def test_p4_a_loop_of_unknown_length_may_have_no_round() -> None:
     assert not private(rounds(fill(), extent=N), use())
     assert private(rounds(fill(), use(), extent=N))

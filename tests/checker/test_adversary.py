@@ -238,6 +238,25 @@ def test_a_local_that_all_threads_set_alike_is_the_same_for_all(setting: str) ->
     assert judge(setting + EITHER).sound
 
 
+# Iterations that are followed at once -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("other", "sound"), [("k * 64 + tx", True), ("192 - k * 64 + tx", False)])
+@pytest.mark.parametrize("count", ["5", "D[100]"])
+def test_of_iterations_at_once_each_takes_an_arm_of_its_own(
+    count: str, other: str, sound: bool
+) -> None:
+    """D[4] is 0, D[7] is not, and r = 0 takes one arm alone. In r = 1 both k = 0 and k = 3 fill the
+    last quarter: the unmerged kernel reads in the first one what r = 0 has left there."""
+    fill = under("if D[r * 4 + k] > 0", "As[k * 64 + tx] = r\n") + under(
+        "else", f"As[{other}] = r\n"
+    )
+    use = f"{SYNC}O[tx] = As[63 - tx]\n{SYNC}"
+    again = under("for k in range(4)", "Bs[k * 64 + tx] = r + 100\n")
+    loop = under("for k in range(4)", fill) + use + again + use.replace("As", "Bs")
+    assert judge(under(f"for r in range({count})", loop), elements=256).sound is sound
+
+
 # Who is elected -----------------------------------------------------------------------------------
 
 ELECTED = "if T.tl_shuffle_elect({})"
