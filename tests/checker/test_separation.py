@@ -195,6 +195,13 @@ def test_in_an_arm_whose_threads_are_known() -> None:
     assert not is_apart(under("if tx < 64", ONE_THEN_OTHER), threads=128)
 
 
+def test_parts_of_warps_do_not_meet() -> None:
+    """By PTX it is not defined who waits for whom there; hardware counts a warp when it comes."""
+    arm = f"As[tx] = 1\n{MEET.replace('64', '32')}Bs[62 - tx] = 1\n"
+    assert not is_apart(under("if tx % 2 == 0", arm))
+    assert is_apart(under("if tx < 32", arm))
+
+
 def test_buffers_of_two_arms_are_not_apart() -> None:
     arms = under("if tx < 32", "As[tx] = tx\n") + under("else", "Bs[tx] = tx\n")
     assert not is_apart(SYNC + arms + SYNC)

@@ -177,7 +177,8 @@ def aligned_barriers(body: Block, reaches: Reaches) -> dict[Stmt, Reach]:
         for call, meeting in _meetings(stmt):
             name, count = _name(call, meeting, reach), _count(call, meeting, reaches)
             complete = meeting.arrives and meeting.waits and count == reach.threads.count
-            uses.setdefault(name, []).append((stmt, complete and reach.together))
+            all_there = complete and reach.together and reaches.has_whole_warps(reach)
+            uses.setdefault(name, []).append((stmt, all_there))
     if None in uses:
         return {}
     found: dict[Stmt, Reach] = {}

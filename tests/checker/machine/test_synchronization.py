@@ -105,6 +105,7 @@ COMMIT = "T.ptx_commit_group()\n"
         (f"{COMMIT}T.ptx_wait_group(D[0])\n{SYNC}", UNPROVED),  # nobody knows for how many
         (f"{COMMIT}T.ptx_wait_group(tx // 64)\n{SYNC}", SOUND),
         (f"{COMMIT}T.ptx_wait_group(tx // 32)\n{SYNC}", UNPROVED),
+        (f"{COMMIT}T.ptx_wait_group(T.min(D[0] * D[0], 0))\n{SYNC}", UNPROVED),  # it is 0
         (f"{COMMIT}T.tma_store_wait(0)\n{SYNC}", UNSOUND),
         (under("if tx < 32", f"{COMMIT}T.ptx_wait_group(0)\n") + SYNC, UNSOUND),
         (COMMIT + under("if D[tx] < 3", "T.ptx_wait_group(0)\n") + SYNC, UNPROVED),
