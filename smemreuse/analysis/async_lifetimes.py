@@ -5,7 +5,8 @@ access is in flight where it is on one path. It is finite, as each access of the
 
 - A1 *Issue.* An access to shared memory that no thread carries out itself is in flight after its
   statement.
-- A2 *Commit.* Copies that are waited for in groups can be waited for only when committed.
+- A2 *Commit.* Copies that are waited for in groups can be waited for only when committed, be it by
+  the operation that waits (`cp.async.wait_all`).
 - A3 *Wait.* A wait for everything retires what an engine has in flight (`ptx_wait_group(0)`,
   `warpgroup_wait(0)`, `tma_store_wait(0)`), one for a phase the TMA loads into the same mbarrier
   slot. No other wait surely retires anything.
@@ -95,12 +96,10 @@ class _Following(Analysis[_State]):
         }  # A1
         effect = evaluated_effect(stmt)
         committed = effect.commits if effect is not None else None
-        flying = state | issued
-        if committed is not None:  # A2
-            return frozenset(
-                replace(one, committed=True) if one.engine is committed else one for one in flying
-            )
-        return frozenset(one for one in flying if not _retires(stmt, one))  # A3
+        flying = {one for one in state | issued if not _retires(stmt, one)}  # A3
+        return frozenset(
+            replace(one, committed=True) if one.engine is committed else one for one in flying
+        )  # A2
 
 
 def _issued(access: MemoryAccess) -> _InFlight:
@@ -119,7 +118,9 @@ def _retires(stmt: Stmt, one: _InFlight) -> bool:
         barrier = mbarrier_operand(call, effect)
         named = barrier is not None and one.slot == format_expr(barrier)
         return one.engine is Engine.TMA_LOAD and named
-    if effect.waits is None or effect.waits.engine is not one.engine or not one.committed:
+    if effect.waits is None or effect.waits.engine is not one.engine:
+        return False
+    if not (one.committed or effect.commits is one.engine):
         return False
     keep = effect.waits.keep
     return keep is None or keep >= len(call.args) or call.args[keep] == Const(0)

@@ -73,6 +73,9 @@ def test_a2_a_copy_has_to_be_committed() -> None:
     assert never(copy(), wait()) == {"X"}
     assert never(copy(), commit(), wait()) == set()
     assert never(copy(X), commit(), copy(Y), wait()) == {"Y"}
+    for_all = call(Const("handle"), Const("tl::cp_async_wait<0>"), op="call_extern")
+    assert found(copy(X), for_all).retired_by == {X: (for_all,)}
+    assert never(copy(X), for_all, copy(Y)) == {"Y"}
 
 
 def test_a2_a_commit_is_of_one_engine() -> None:

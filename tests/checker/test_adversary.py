@@ -362,6 +362,8 @@ HANDED_ON = init_barrier(32) + under("if tx < 32", f"As[tx] = tx\nO[tx] = As[tx]
         # Threads that all make one `__syncwarp(mask)` must be in its mask.
         "As[tx ^ 1] = tx\nT.sync_warp(D[0])\nBs[tx] = tx\n",
         "As[tx] = 1\nT.cluster_arrive()\nT.cluster_wait()\nBs[63 - tx] = 1\n",
+        # A phase waits for the copies that it is held for.
+        f"{init_barrier(64)}{COPY_A}T.ptx_cp_async_barrier(full[0])\n{ARRIVE}{WAIT}{USE_B}",
         # What has no row may be a barrier.
         "As[tx] = tx\nT.call_extern('handle', 'my_sync')\nBs[63 - tx] = 1\n",
         "As[tx] = tx\nT.sync_somehow()\nBs[63 - tx] = 1\n",

@@ -91,7 +91,10 @@ class Signals:
         slot = self._slot(call, effect, threads)
         if signal is Signal.HOLD_FOR_COPIES:
             self._state.barriers.ends_with_copies(slot)
-            return  # the phase is complete later, never sooner
+            # The phase is complete later, never sooner; whoever waits for it then knows of the
+            # copies, which is not followed.
+            self._state.engines.may_be_over(Engine.CP_ASYNC, threads.ids, lambda _: True)
+            return
         if slot is None:
             raise Uncovered("an mbarrier's slot is not known")
         if agent.partly:

@@ -55,6 +55,9 @@ def _cp_async(call: Call) -> Effect | None:
     )
 
 
+WAIT_ALL = Effect(commits=Engine.CP_ASYNC, waits=Wait(Engine.CP_ASYNC))
+"""`cp.async.wait_all`, for copies of no group, too: by PTX a commit and a wait for all groups."""
+
 _CP_ASYNC: Rows = {
     "ptx_cp_async": _cp_async,
     "ptx_commit_group": Effect(commits=Engine.CP_ASYNC),

@@ -17,6 +17,7 @@ from smemreuse.semantics.effects import (
     Signal,
     Wait,
 )
+from smemreuse.semantics.rows.copies import WAIT_ALL
 from smemreuse.semantics.rows.forms import SHARED, accessing, reads, updates, writes
 from smemreuse.semantics.rows.ptx_barriers import MBARRIER
 from smemreuse.semantics.rows.ptx_forms import Instruction, instruction
@@ -35,7 +36,7 @@ def _cp(found: Instruction) -> Effect | None:
     if found.has("wait_group"):
         return Effect(waits=Wait(Engine.CP_ASYNC, keep=0)) if found.count == 1 else None
     if found.has("wait_all"):
-        return Effect(waits=Wait(Engine.CP_ASYNC))
+        return WAIT_ALL
     if found.has("mbarrier"):
         return _report(found)
     return _cp_async(found)

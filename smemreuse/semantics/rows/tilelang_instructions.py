@@ -24,7 +24,7 @@ from smemreuse.semantics.effects import (
     Wait,
 )
 from smemreuse.semantics.rows.copies import ROWS as COPIES
-from smemreuse.semantics.rows.copies import TMA_LOAD, TMA_STORE
+from smemreuse.semantics.rows.copies import TMA_LOAD, TMA_STORE, WAIT_ALL
 from smemreuse.semantics.rows.forms import (
     accessing,
     each,
@@ -52,16 +52,14 @@ def _same(rows: Rows, names: str) -> dict[str, Effect]:
     return found
 
 
-def _waiting(engine: Engine) -> FunctionRow:
-    """The row of `wait<n>()`: with `n` of 0 it waits for all groups; other waits prove nothing
-    here.
-    """
+def _waiting(for_all: Effect) -> FunctionRow:
+    """The row of `wait<n>()`: with `n` of 0 it waits `for_all`; other waits prove nothing here."""
 
     def row(name: FunctionName, parameters: int) -> Effect | None:
         keep = name.number(0)
         if keep is None:
             return None
-        return Effect(waits=Wait(engine)) if keep == 0 else Effect(words=_A_FEW_ARE_LEFT)
+        return for_all if keep == 0 else Effect(words=_A_FEW_ARE_LEFT)
 
     return row
 
@@ -109,9 +107,9 @@ _COPIES: FunctionRows = merged(
         "tl::cp_async_gs": _cp_async,
         "tl::cp_async_gs_conditional": _cp_async,
         "tl::cp_async_commit": Effect(commits=Engine.CP_ASYNC),
-        "tl::cp_async_wait": _waiting(Engine.CP_ASYNC),
+        "tl::cp_async_wait": _waiting(WAIT_ALL),
         "tl::tma_load_2sm": replace(TMA_LOAD, remote=True),
-        "tl::tma_store_wait": _waiting(Engine.TMA_STORE),
+        "tl::tma_store_wait": _waiting(Effect(waits=Wait(Engine.TMA_STORE))),
         "tl::st_bulk_shared": _st_bulk,
         "tl::global_load_256": accessing(reads(1, Fixed(32), certain=False), written=(0,)),
         "tl::global_store_256": accessing(writes(0, Fixed(32), certain=False)),
@@ -272,8 +270,8 @@ _TENSOR_CORES: FunctionRows = merged(
         "tl::wgmma_rs": _wgmma(2, 0),
         "tl::wgmma_sp_ss": _wgmma(2),
         "tl::wgmma_sp_rs": _wgmma(2, 0),
-        "tl::wait_wgmma": _waiting(Engine.WGMMA),
-        "tl::warpgroup_wait": _waiting(Engine.WGMMA),
+        "tl::wait_wgmma": _waiting(Effect(waits=Wait(Engine.WGMMA))),
+        "tl::warpgroup_wait": _waiting(Effect(waits=Wait(Engine.WGMMA))),
     },
     _same(
         MATRICES,
