@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from smemreuse.semantics.effects import Engine
 from smemreuse.versions.fence_pass import FencePass
 from smemreuse.versions.register_pass import RegisterPass
 from smemreuse.versions.thread_sync import ThreadSync
@@ -25,7 +24,7 @@ VERSION = Version(
     merge=MergeRules("TileLang 0.1.15", "tilelang", "tilelang", aggressive="inner"),
     thread_sync=ThreadSync(
         copies=frozenset({*_TMA_LOADS, "ptx_cp_async"}),
-        barrier_after_waits=frozenset({Engine.CP_ASYNC}),
+        barrier_after=frozenset({"ptx_wait_group"}),
     ),
     fence_pass=FencePass(
         fenced=frozenset(

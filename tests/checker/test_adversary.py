@@ -341,6 +341,27 @@ def test_a_copy_that_a_group_is_waited_for_is_generic() -> None:
     assert judge(copied_and_loaded(f"{group}T.fence_proxy_async()\n{SYNC}")).sound
 
 
+# Waits that no barrier follows --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wait", "sound"),
+    [
+        ("T.ptx_wait_group(0)", True),
+        ('T.call_extern("handle", "tl::cp_async_wait<0>")', False),
+        ('T.call_extern("handle", "__pipeline_wait_prior", 0)', False),
+    ],
+)
+def test_a_later_pass_puts_no_barrier_after_a_function_that_waits(wait: str, sound: bool) -> None:
+    """It puts one before Cs is written, which is what it sees collide with the copies. Behind that
+    each thread waits for its own copies: one of them may land on what another has put into Bs."""
+    declared = 'Cs = T.alloc_buffer((64,), "int32", scope="shared.dyn")'
+    use_c = "Cs[63 - tx] = 1\nO[tx] = Cs[63 - tx]\n"
+    body = f"{COPY_A}T.ptx_commit_group()\n{use_c}{wait}\nBs[63 - tx] = 1\nO[tx] = Bs[63 - tx]\n"
+    found = judge(body, declared=declared, offsets={"Cs": 256}, assume_barriers=True)
+    assert found.sound is sound
+
+
 # Said to be refuted, and no execution breaks them -------------------------------------------------
 
 LOADED = init_barrier(1) + under("if tx == 0", ARRIVE_AND_EXPECT + tma_load("As"))

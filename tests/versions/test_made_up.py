@@ -58,7 +58,7 @@ def test_plans_have_its_alignment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_its_barriers_are_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    registered(monkeypatch, thread_sync=replace(THREAD_SYNC, barrier_after_waits=frozenset()))
+    registered(monkeypatch, thread_sync=replace(THREAD_SYNC, barrier_after=frozenset()))
     kernel = kernel_of(COPIED)
     assert judged(kernel).verdict is SOUND
     assert judged(of(kernel, KEY)).verdict is not SOUND

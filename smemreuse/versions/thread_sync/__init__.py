@@ -17,8 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from smemreuse.semantics.effects import Effect, Engine
-
 
 class BoundValues(Enum):
     """What the pass makes of a variable that is bound to a value (`v = 63 - tx`)."""
@@ -40,18 +38,18 @@ class ThreadSync:
     """What one version of the pass recognizes, as lists, and what it gets wrong.
 
     - `copies`: operations; two writes by these are not compared.
-    - `barrier_after_waits`: engines; directly after each wait for one of these the pass puts a
-      barrier, whatever collides.
+    - `barrier_after`: operations that wait; directly after each of these the pass puts a barrier,
+      whatever collides. It knows them by name: after a function that waits it puts none.
     - `bindings`: see there.
     - `compares_bytes`: one index is one element only where elements are of one size; else the pass
       compares indices, also where a byte of one buffer lies in the middle of another's float.
     """
 
     copies: frozenset[str]
-    barrier_after_waits: frozenset[Engine]
+    barrier_after: frozenset[str]
     bindings: BoundValues = BoundValues.OWN
     compares_bytes: bool = True
 
-    def follows(self, effect: Effect) -> bool:
+    def follows(self, op: str) -> bool:
         """Whether it puts a barrier directly after an operation, whatever collides."""
-        return effect.waits is not None and effect.waits.engine in self.barrier_after_waits
+        return op in self.barrier_after

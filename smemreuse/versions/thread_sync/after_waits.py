@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 from smemreuse.ir.kernel import Attr, Block, If, Stmt, nested_blocks
 from smemreuse.semantics.synchronizing import block_barrier
-from smemreuse.semantics.table import evaluated_call, evaluated_effect
+from smemreuse.semantics.table import evaluated_call
 from smemreuse.versions.thread_sync import ThreadSync
 
 _BARRIER = block_barrier("shared")
@@ -24,8 +24,8 @@ def followed_by_barriers(body: Block, rules: ThreadSync) -> Iterator[Stmt]:
     """The statements of a block, and inside it, directly after which the pass puts a barrier."""
 
     def waits(stmt: Stmt) -> bool:
-        effect = evaluated_effect(stmt)
-        return effect is not None and rules.follows(effect)
+        call = evaluated_call(stmt)
+        return call is not None and rules.follows(call.op)
 
     for stmt, following in zip_longest(body, body[1:]):
         if len(body) > 1 and _is_all(stmt, waits):

@@ -15,8 +15,10 @@ from tests.versions.thread_sync.test_tilelang import module_of
 pytestmark = pytest.mark.tilelang
 
 WAIT = "T.ptx_wait_group(0)\n"
+WAIT_BY_FUNCTION = 'T.call_extern("handle", "tl::cp_async_wait<0>")\n'
 BODIES = {
     "in a sequence": f"{WAIT}O[tx] = D[tx]\n",
+    "a function that waits": WAIT_BY_FUNCTION + "O[tx] = D[tx]\n",
     "last": f"O[tx] = D[tx]\n{WAIT}",
     "all there is in an arm": under("if n < 3", WAIT) + "O[tx] = D[tx]\n",
     "all there is in two arms": under("if n < 3", under("if bx < 1", WAIT)) + "O[tx] = D[tx]\n",
