@@ -123,4 +123,6 @@ def _retires(stmt: Stmt, one: _InFlight) -> bool:
     if not (one.committed or effect.commits is one.engine):
         return False
     keep = effect.waits.keep
-    return keep is None or keep >= len(call.args) or call.args[keep] == Const(0)
+    if keep is None or keep >= len(call.args):
+        return not effect.waits.left
+    return call.args[keep] == Const(0)

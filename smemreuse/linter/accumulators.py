@@ -171,7 +171,9 @@ def _all(parts: Iterable[_OpenGroups]) -> set[Buffer]:
 
 def _waits_for_all(call: Call, effect: Effect) -> bool:
     keep = effect.waits.keep if effect.waits is not None else None
-    return keep is None or keep >= len(call.args) or constant(call.args[keep]) == 0
+    if keep is None or keep >= len(call.args):
+        return effect.waits is None or not effect.waits.left
+    return constant(call.args[keep]) == 0
 
 
 def targets_of(stmt: Stmt) -> Iterator[Buffer]:

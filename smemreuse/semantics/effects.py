@@ -141,13 +141,14 @@ class Operand:
 class Wait:
     """Waits for all but the last groups of an engine's accesses: as many as operand `keep` says.
 
-    Without that operand, or with `keep` None, for all. `of_no_group`: where it leaves no group a
-    compiler may make of it a wait for accesses of no group, too.
+    Without that operand, or with `keep` None, for all but `left`. `of_no_group`: where it leaves no
+    group a compiler may make of it a wait for accesses of no group, too.
     """
 
     engine: Engine
     keep: int | None = None
     of_no_group: bool = False
+    left: int = 0
 
 
 class Signal(Enum):

@@ -73,6 +73,8 @@ def test_a2_a_copy_has_to_be_committed() -> None:
     assert never(copy(), wait()) == {"X"}
     assert never(copy(), commit(), wait()) == set()
     assert never(copy(X), commit(), copy(Y), wait()) == {"Y"}
+    but_one = call(Const("handle"), Const("tl::cp_async_wait<1>"), op="call_extern")
+    assert never(copy(), commit(), but_one) == {"X"}
     for_all = call(Const("handle"), Const("tl::cp_async_wait<0>"), op="call_extern")
     assert found(copy(X), for_all).retired_by == {X: (for_all,)}
     assert never(copy(X), for_all, copy(Y)) == {"Y"}

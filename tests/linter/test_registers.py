@@ -12,6 +12,7 @@ DESCRIBE = "T.initialize_wgmma_descriptor(da[0], As.data, 1, 1, 64)\n"
 FILL = under("for j in range(32)", "As[j * 128 + tx] = j\n") + f"T.fence_proxy_async()\n{SYNC}"
 COMMIT = "T.warpgroup_commit_batch()\n"
 WAIT = "T.warpgroup_wait({})\n"
+ALL_BUT_ONE = 'T.call_extern("handle", "tl::warpgroup_wait<1>")\n'
 LDMATRIX = (
     'T.ptx_ldmatrix(0, 4, T.tvm_access_ptr(T.type_annotation("int32"), As.data, tx % 32 * 4, 4, 1),'
     ' T.tvm_access_ptr(T.type_annotation("float16"), left.data, 0, 8, 2))\n'
@@ -44,6 +45,9 @@ SURELY, PERHAPS = [("missing-wait", True)], [("missing-wait", False)]
         (multiply(8) + write(8), SURELY),
         (multiply(0) + multiply(8) + WAIT.format(1) + write(0), []),
         (multiply(0) + multiply(8) + WAIT.format(1) + write(8), SURELY),
+        (multiply(0) + multiply(8) + ALL_BUT_ONE + write(0), []),
+        (multiply(0) + multiply(8) + ALL_BUT_ONE + write(8), SURELY),
+        (multiply(0) + ALL_BUT_ONE + "O[tx] = acc[0]\n", SURELY),
         (multiply(0) + "O[tx] = left[0]\n", []),  # a read overwrites nothing
         (multiply(0) + write("D[0] & 31"), PERHAPS),
         (multiply(0) + under("if D[0] > 0", write(0)), PERHAPS),

@@ -140,9 +140,9 @@ def test_copies_count_the_bytes_that_their_template_names() -> None:
         ("tl::warpgroup_wait<{}>", Engine.WGMMA),
     ],
 )
-def test_a_wait_for_all_but_some_counts_as_none(name: str, engine: Engine) -> None:
+def test_a_wait_leaves_as_many_groups_as_its_name_says(name: str, engine: Engine) -> None:
     assert _known(name.format(0)).waits == Wait(engine)
-    assert _known(name.format(2)).waits is None
+    assert _known(name.format(2)).waits == Wait(engine, left=2)
 
 
 def test_an_mbarrier_of_another_block_is_told_by_the_parameters() -> None:

@@ -28,7 +28,7 @@ class Groups:
     def wait(self, call: Call, wait: Wait, agent: Agent) -> None:
         """Retires the oldest groups, if it is known how many, and for which threads."""
         operands = call.args
-        keep: Value = 0
+        keep: Value = wait.left
         if wait.keep is not None and wait.keep < len(operands):
             keep = self._values.decide(operands[wait.keep], agent.threads)
         if agent.partly:

@@ -191,7 +191,7 @@ class Gaps:
             state = _each(state, lambda since: since.committed(commits))
         if waits is not None:
             given = waits.keep is not None and waits.keep < len(call.args)
-            keep = constant(call.args[waits.keep or 0]) if given else 0
+            keep = constant(call.args[waits.keep or 0]) if given else waits.left
             if keep is not None and keep >= 0:
                 state = _each(state, lambda since: since.waited(waits.engine, keep))
         return state

@@ -38,8 +38,6 @@ from smemreuse.semantics.rows.function_names import FunctionName, FunctionRow, F
 from smemreuse.semantics.rows.matrices import ROWS as MATRICES
 from smemreuse.semantics.rows.tensor_memory import ROWS as TENSOR_MEMORY
 
-_A_FEW_ARE_LEFT = "waits for all groups but a few, and counts as if it did not"
-
 
 def _same(rows: Rows, names: str) -> dict[str, Effect]:
     """Functions in `tl` that share the row of the intrinsic of their name."""
@@ -53,13 +51,15 @@ def _same(rows: Rows, names: str) -> dict[str, Effect]:
 
 
 def _waiting(for_all: Effect) -> FunctionRow:
-    """The row of `wait<n>()`: with `n` of 0 it waits `for_all`; other waits prove nothing here."""
+    """The row of `wait<n>()`, which leaves the last `n` groups: with 0 it waits `for_all`."""
+    waits = for_all.waits
+    assert waits is not None
 
     def row(name: FunctionName, parameters: int) -> Effect | None:
         keep = name.number(0)
         if keep is None:
             return None
-        return for_all if keep == 0 else Effect(words=_A_FEW_ARE_LEFT)
+        return for_all if keep == 0 else Effect(waits=replace(waits, left=keep))
 
     return row
 

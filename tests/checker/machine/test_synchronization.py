@@ -106,6 +106,8 @@ COMMIT = "T.ptx_commit_group()\n"
         (f"{COMMIT}T.ptx_wait_group(tx // 64)\n{SYNC}", SOUND),
         (f"{COMMIT}T.ptx_wait_group(tx // 32)\n{SYNC}", UNPROVED),
         (f"{COMMIT}T.ptx_wait_group(T.min(D[0] * D[0], 0))\n{SYNC}", UNPROVED),  # it is 0
+        (f'{COMMIT}{COMMIT}T.call_extern("handle", "tl::cp_async_wait<1>")\n{SYNC}', SOUND),
+        (f'{COMMIT}T.call_extern("handle", "tl::cp_async_wait<1>")\n{SYNC}', UNSOUND),
         (f"{COMMIT}T.tma_store_wait(0)\n{SYNC}", UNSOUND),
         (f'T.call_extern("handle", "tl::cp_async_wait<0>")\n{SYNC}', SOUND),  # for all, by its name
         (under("if tx < 32", f"{COMMIT}T.ptx_wait_group(0)\n") + SYNC, UNSOUND),
