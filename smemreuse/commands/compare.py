@@ -31,6 +31,7 @@ from smemreuse.report.comparison_legends import (
     answer_lines,
     compare_legend,
     kernels_legend,
+    objective_lines,
     policies_legend,
 )
 from smemreuse.report.comparisons import (
@@ -204,6 +205,7 @@ def _few(
     compared = [row.comparison for row in shown]
     if compared:
         yield from answer_lines(compared)
+        yield from objective_lines(compared)
         yield compare_table(out, compared)
         yield from compare_legend(compared)
         yield from hoped_lines(compared)
@@ -239,6 +241,7 @@ def _many(
         return
     out = console()
     compared = [row.comparison for row in rows]
+    yield from objective_lines([one for one in compared if one.buffers])
     yield from summary_lines(compared)
     if any(one.buffers for one in compared):
         yield from policies_legend()

@@ -14,18 +14,29 @@ from smemreuse.results.comparison import Comparison, PolicyResult
 from smemreuse.results.residents import ESTIMATED
 from smemreuse.results.words import DEFAULT_MERGE
 
-_SHIPPED = "the best layout that is proved; where none is, the default one."
+_SHIPPED = "of the layouts that are proved the best for the objective; the default one if none is."
 _KEPT = f"`kept`: the layout of the {DEFAULT_MERGE}, as no better one is proved."
 _INNER = (
     "inner: a buffer lives from its first access to its last, even where a loop comes round to it "
-    "again; dataflow takes of its layouts only what is proved"
+    "again; dataflow takes such a layout only where it is proved, and better for the objective"
 )
-_OUTER = "outer: the default merge's live ranges, packed by smemreuse for the same objective."
+_OUTER = "outer: the default merge's live ranges, packed by smemreuse for the objective."
+BOUND = "dataflow's bound"
+"""The lower bounds of the chosen layouts, among the totals."""
 SCOPES = (
     f"{BLOCKS} of a kernel in two scopes: each row has the other scope's buffers side by side, so "
     "the two may differ."
 )
 _ABOVE = "above bound: bytes beyond the lower bound, in % of it."
+
+
+def objective_lines(compared: Sequence[Comparison]) -> Iterator[Text]:
+    """What plans are for, where that is not the fewest bytes."""
+    if any(one.applied.objective == "speed" for one in compared):
+        yield Text(
+            "planned for speed: buffers share bytes only where that gains a resident block, or "
+            "leaves more of the SM's memory to L1 (--objective bytes plans the smallest arena)"
+        )
 
 
 def answer_lines(compared: Sequence[Comparison]) -> Iterator[Text]:
@@ -65,23 +76,12 @@ def _default_words(compared: Sequence[Comparison]) -> str:
     return f"what {' and '.join(names) or 'the compiler'} {verb} by default"
 
 
-def _shared_legend(
-    results: Sequence[PolicyResult], applied: Sequence[PolicyResult]
-) -> Iterator[Text]:
-    """What blocks mean where registers stop some, and what the plans are for."""
+def _registers_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:
+    """What blocks mean where registers stop some."""
     stopped = next((one for one in results if registers_stop(one.resident, one.blocks)), None)
     if stopped is not None and stopped.resident is not None and stopped.blocks is not None:
         words = stopped.registers.words if stopped.registers else ESTIMATED
         yield Text(by_registers(stopped.resident, stopped.blocks, words), style="dim")
-    if any(one.objective == "speed" for one in applied):
-        loose = any(one.objective == "speed" and one.gap_bytes > 0 for one in results)
-        yield Text(
-            "Planned for speed: buffers share bytes only where that gains a resident block, or "
-            f"leaves more of the SM's memory to L1"
-            f"{', so an arena may be above its bound' * loose}. "
-            "`--objective bytes` plans the smallest arena.",
-            style="dim",
-        )
 
 
 def _launch_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:
@@ -115,13 +115,13 @@ def policies_legend() -> Iterator[Text]:
     yield Text(f"{_INNER}.", style="dim")
     yield Text("dataflow: the chosen layouts.", style="dim")
     yield Text(
-        "lower bound: no layout by dataflow's live ranges takes fewer bytes; inner's are shorter.",
+        f"{BOUND}: no layout by dataflow's live ranges takes fewer bytes; inner's are shorter.",
         style="dim",
     )
 
 
 def kernels_legend(out: Console, compared: Sequence[Comparison]) -> Iterator[Text]:
-    """What the headings of `kernels_table` mean, and what the plans are for."""
+    """What the headings of `kernels_table` mean."""
     yield Text(f"default: {_default_words(compared)}.", style="dim")
     yield Text(f"chosen: {_SHIPPED} change: in % of default.", style="dim")
     if out.width > 99:
@@ -130,11 +130,11 @@ def kernels_legend(out: Console, compared: Sequence[Comparison]) -> Iterator[Tex
     yield from _launch_legend(applied)
     if any(blocks_change(one) for one in compared):
         yield Text(f"{BLOCKS}, `2 -> 3`: 2 with the default, 3 with the chosen layout.")
-    yield from _shared_legend(applied, applied)
+    yield from _registers_legend(applied)
 
 
 def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
-    """What the headings and the policies of `compare_table` mean, and what the plans are for."""
+    """What the headings and the policies of `compare_table` mean."""
     unknown = "; `-`: it makes no layout" * any(one.default is None for one in compared)
     yield Text(f"{DEFAULT_MERGE}: {_default_words(compared)}{unknown}.", style="dim")
     yield Text(_OUTER, style="dim")
@@ -149,4 +149,4 @@ def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     yield from _launch_legend(results)
     if _differ_by_scope(compared):
         yield Text(SCOPES, style="dim")
-    yield from _shared_legend(results, [one.applied for one in compared])
+    yield from _registers_legend(results)

@@ -25,10 +25,10 @@ from smemreuse.report.columns import (
     percent_text,
     table_of,
 )
-from smemreuse.report.comparison_legends import blocks_change
+from smemreuse.report.comparison_legends import BOUND, blocks_change
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
-from smemreuse.report.residents import PlanBlocks, blocks_more, gain_note
+from smemreuse.report.residents import PlanBlocks, blocks_more, gain_note, l1_of
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import first_words, hoped_words, kind_text, rules_lines, tally
 from smemreuse.results.comparison import Comparison, Concern, PolicyResult
@@ -86,6 +86,7 @@ def comparison(
         default_blocks=None
         if plan is None
         else PlanBlocks.of(subject.kernel, plan, known).resident,
+        default_l1=None if plan is None else l1_of(subject.kernel, plan, known),
         default=None
         if plan is None or verdict is None
         else replace(_result(subject, plan, verdict, known), policy=DEFAULT_MERGE, own=False),
@@ -111,6 +112,7 @@ def _result(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) 
         symbolic="" if plan.arena_expr is None else plan.arena_text,
         objective=plan.objective,
         own=plan.provenance.is_own,
+        l1=l1_of(subject.kernel, plan, arch),
     )
 
 
@@ -213,7 +215,9 @@ def unchanged_line(found: Sequence[Comparison]) -> Text:
     takes, are = ("takes", "is") if len(found) == 1 else ("take", "are")
     alike = f"as many bytes as the {DEFAULT_MERGE}'s"
     what = f"{counted(len(found), 'more layout')} {takes} {alike}, and {are} proved sound"
-    return Text(f"{what} (--sort kernel lists them)")
+    gap = sum(row.applied.gap_bytes for row in found)
+    idle = f"; {gap:,} of these bytes are above the bound: sharing gains neither a block nor L1"
+    return Text(f"{what} (--sort kernel lists them){idle if gap else ''}")
 
 
 def kernels_table(
@@ -357,14 +361,13 @@ def summary_lines(rows: Sequence[Comparison]) -> Iterator[Text]:
     proved, and what the applied plans change."""
     held = [row for row in rows if row.buffers]
     sharing = {(row.file, row.kernel) for row in held}  # some in two scopes
-    without = len({(row.file, row.kernel) for row in rows}) - len(sharing)
-    more = f", {without:,} without" if without else ""
-    kernels = counted(len(sharing), "kernel")
+    kernels = counted(len({(row.file, row.kernel) for row in rows}), "kernel")
     files = counted(len({row.file for row in rows}), "file")
     sums = f"; bytes of all, and their difference in % of the {DEFAULT_MERGE}:" if held else ""
     scopes = f"; {len(held):,} layouts, as some kernels have two storage scopes"
     several = scopes if len(held) > len(sharing) else ""
-    yield Text(f"{files}: {kernels} with shared memory{more}{several}{sums}", style="bold")
+    sizes = f"{files}: {kernels}, {len(sharing):,} with shared memory{several}{sums}"
+    yield Text(sizes, style="bold")
     if held:
         yield from _totals(held)
         yield _changes(held)
@@ -376,11 +379,11 @@ def _totals(rows: Sequence[Comparison]) -> Iterator[Text]:
     usual = sum(row.usual_bytes for row in rows)
     sums = {"side by side": sum(row.side_by_side_bytes for row in rows), DEFAULT_MERGE: usual}
     sums |= {one: sum(row.policies[one].arena_bytes for row in rows) for one in policies}
-    sums["lower bound"] = sum(row.applied.lower_bound_bytes for row in rows)
+    sums[BOUND] = sum(row.applied.lower_bound_bytes for row in rows)
     width = max(len(f"{value:,}") for value in sums.values())
     for name, value in sums.items():
         change = percent_text(value, usual) if usual and name != DEFAULT_MERGE else ""
-        line = Text(f"  {name:<13}  {value:>{width},} bytes  {change:>8}")
+        line = Text(f"  {name:<{len(BOUND)}}  {value:>{width},} bytes  {change:>8}")
         if name in policies:
             verdicts = Counter(row.policies[name].verdict for row in rows)
             line.append("  ").append_text(tally(verdicts, _ORDER, kind_text))

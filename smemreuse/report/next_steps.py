@@ -20,6 +20,7 @@ from smemreuse.report.next_step import (
     path,
     quoted,
 )
+from smemreuse.report.residents import NO_FASTER
 from smemreuse.report.titles import holding
 from smemreuse.results.audit import Checked
 from smemreuse.results.comparison import Comparison, Concern
@@ -65,10 +66,13 @@ def after_compare(rows: Sequence[Comparison], options: Mapping[str, Options]) ->
                 return command("what would make it fit", "fit", file, "--arch", worst.arch)
             return command(_CONCERNS[concern], "explain", file, *options["explain"])
     unsafe = [row for row in held if row.concern is Concern.STOCK_UNSOUND]
-    most = max(unsafe or held, key=lambda row: row.saved_bytes)
-    if not unsafe and most.saved_bytes <= 0:
+    smaller = [row for row in held if row.saved_bytes > 0]
+    if not unsafe and not smaller:
         fewer = "the chosen layout takes no fewer bytes than the default merge"
         return nothing(f"{fewer}{_why_no_fewer(held)}")
+    most = max(unsafe or smaller, key=lambda row: (_gains(row), row.saved_bytes))
+    if not unsafe and not _gains(most):
+        return nothing(NO_FASTER)
     proved = f"write it with the layout of {most.applied.arena_text} bytes, which is proved"
     why = proved if unsafe else f"write it, {_gain(most)}"
     return command(why, "apply", path(most.file), *options["apply"], *_MERGED)
@@ -79,7 +83,15 @@ def _gain(row: Comparison) -> str:
     was = row.stock.resident if row.default_bytes is None else row.default_blocks
     if row.gains_block:
         return f"{row.applied.resident} blocks per SM instead of {was}"
+    if row.applied.objective == "speed" and row.gained_l1 and row.gained_l1 > 0:
+        return f"which leaves {row.gained_l1 // 1024:,} KB more to L1"
     return f"{row.saved_bytes:,} bytes fewer than by default"
+
+
+def _gains(row: Comparison) -> bool:
+    """Whether the chosen layout gains what it is planned for, as far as that is known."""
+    more = row.gained_l1
+    return row.applied.objective != "speed" or row.gains_block or more is None or more > 0
 
 
 def _is_idle(row: Comparison) -> bool:

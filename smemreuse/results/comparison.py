@@ -24,7 +24,8 @@ class PolicyResult:
     `arena_bytes` is the constant part. `blocks` are those that one SM holds by shared memory and
     threads alone, `resident` by the `registers` of each thread, too, and `fits` whether it holds
     one; None is not known. `finding` is the first thing that keeps the plan from being sound,
-    `objective` what it is planned for, `own` whether the layout is that of the default merge.
+    `objective` what it is planned for, `own` whether the layout is that of the default merge, `l1`
+    the bytes that the resident blocks leave to L1, None where they are not known.
     """
 
     policy: str
@@ -43,6 +44,7 @@ class PolicyResult:
     registers: Registers | None = None
     objective: str = "bytes"
     own: bool = False
+    l1: int | None = None
 
     @property
     def gap_bytes(self) -> int:
@@ -71,9 +73,9 @@ class Comparison:
     `line` is where its first shared buffer is allocated. `limit` says in words what a block may
     have at most, `hoped` of a smaller plan that is not proved, and why it is not; that takes
     `hoped_bytes`, and `hoped_gains` a block, or may. Blocks are those of an SM of `arch`. `change`
-    is what became of it since a baseline, None without one. `default_bytes` and `default_blocks`
-    are those of the default merge of its `compiler`, which leaves static shared memory as it is;
-    None where it makes no layout. `default` has all of it, where it was judged.
+    is what became of it since a baseline, None without one. `default_bytes`, `default_blocks`
+    and `default_l1` are those of the default merge of its `compiler`, which leaves static shared
+    memory as it is; None where it makes no layout. `default` has all of it, where it was judged.
     """
 
     file: str
@@ -92,6 +94,7 @@ class Comparison:
     compiler: str = ""
     default_bytes: int | None = None
     default_blocks: int | None = None
+    default_l1: int | None = None
     default: PolicyResult | None = None
 
     @property
@@ -136,6 +139,13 @@ class Comparison:
         """Whether an SM holds more blocks than by default."""
         usual = self.stock.resident if self.default_bytes is None else self.default_blocks
         return (self.applied.resident or 0) > (usual or 0)
+
+    @property
+    def gained_l1(self) -> int | None:
+        """Bytes more that resident blocks leave to L1 than by default; None where not known."""
+        usual = self.stock.l1 if self.default_bytes is None else self.default_l1
+        now = self.applied.l1
+        return None if now is None or usual is None else now - usual
 
     @property
     def concern(self) -> Concern | None:

@@ -30,6 +30,7 @@ from smemreuse.report.next_steps import (
     after_run,
     after_shown,
 )
+from smemreuse.report.residents import NO_FASTER
 from smemreuse.results.comparison import Concern
 from smemreuse.results.difference import Difference, NamedLayout
 from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy
@@ -125,6 +126,32 @@ def test_it_is_told_why_nothing_is_gained(optimal: bool, resident: int, why: str
     row: Any = SimpleNamespace(buffers=1, concern=None, saved_bytes=0, applied=applied)
     told = text(after_compare([row], {}))
     assert told.endswith(f"takes no fewer bytes than the default merge{why}")
+
+
+@pytest.mark.parametrize(
+    ("objective", "l1", "told"),
+    [
+        ("speed", 4096, "next (write it, which leaves 4 KB more to L1): smemreuse apply a.tir"),
+        ("speed", 0, f"next: nothing to do: {NO_FASTER}"),
+        ("speed", None, "next (write it, 64 bytes fewer than by default): smemreuse apply a.tir"),
+        ("bytes", 4096, "next (write it, 64 bytes fewer than by default): smemreuse apply a.tir"),
+    ],
+)
+def test_fewer_bytes_that_gain_nothing_are_no_step_for_speed(
+    objective: str, l1: int | None, told: str
+) -> None:
+    row: Any = SimpleNamespace(
+        buffers=1,
+        concern=None,
+        saved_bytes=64,
+        default_bytes=128,
+        default_blocks=1,
+        gains_block=False,
+        gained_l1=l1,
+        applied=SimpleNamespace(objective=objective, arena_text="64"),
+        file="a.tir",
+    )
+    assert text(after_compare([row], {"apply": ()})).startswith(told)
 
 
 @pytest.mark.parametrize(

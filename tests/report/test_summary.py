@@ -16,6 +16,7 @@ from smemreuse.report.comparisons import (
     summary_lines,
     titles_of,
     unchanged,
+    unchanged_line,
     worst_lines,
 )
 from smemreuse.results.comparison import KEPT, Comparison, Concern, PolicyResult
@@ -71,24 +72,24 @@ def test_the_totals() -> None:
     bare = replace(FINE, buffers=0, file="d/bare.tir")
     told = [line.plain for line in summary_lines([FINE, LARGER, bare])]
     assert told == [
-        "3 files: 2 kernels with shared memory, 1 without; bytes of all, and their difference in % "
-        "of the default merge:",
-        "  side by side   8,192 bytes  +100.0 %",
-        "  default merge  4,096 bytes",
-        "  outer          4,096 bytes       0 %  1 unproved, 1 unsound",
-        "  dataflow       4,096 bytes       0 %  2 sound",
-        "  lower bound    4,096 bytes       0 %",
+        "3 files: 3 kernels, 2 with shared memory; bytes of all, and their difference in % of the "
+        "default merge:",
+        "  side by side      8,192 bytes  +100.0 %",
+        "  default merge     4,096 bytes",
+        "  outer             4,096 bytes       0 %  1 unproved, 1 unsound",
+        "  dataflow          4,096 bytes       0 %  2 sound",
+        "  dataflow's bound  4,096 bytes       0 %",
         "chosen layouts (dataflow) against the default merge: 1 smaller by 1,024 bytes, 1 larger "
         "by 1,024, 1 with more blocks per SM",
     ]
     (line,) = summary_lines([bare])
-    assert line.plain == "1 file: 0 kernels with shared memory, 1 without"
+    assert line.plain == "1 file: 1 kernel, 0 with shared memory"
 
 
 def test_a_kernel_of_two_scopes_is_one() -> None:
     static = replace(FINE, scope="shared")
     first, *_ = summary_lines([FINE, static, replace(FINE, kernel="other", buffers=0)])
-    told = "1 file: 1 kernel with shared memory, 1 without; 2 layouts, as some kernels have two "
+    told = "1 file: 2 kernels, 1 with shared memory; 2 layouts, as some kernels have two "
     assert first.plain.startswith(f"{told}storage scopes; bytes of all")
 
 
@@ -223,13 +224,26 @@ def test_rows_that_tell_nothing_are_counted_and_blocks_that_change_are_told() ->
     assert any("`2 -> 3`: 2 with the default" in line for line in legend)
 
 
+def test_bytes_above_the_bound_of_kernels_that_are_only_counted() -> None:
+    """Such bytes are shared only where that gains something."""
+    fitting = unchanged_line([FINE, FINE]).plain
+    assert fitting.endswith("proved sound (--sort kernel lists them)")
+    loose = row(result("outer", 1024), result("dataflow", 1024, lower_bound_bytes=1000))
+    told = unchanged_line([FINE, loose, loose]).plain
+    assert told.endswith(
+        "(--sort kernel lists them); 48 of these bytes are above the bound: sharing gains neither "
+        "a block nor L1"
+    )
+
+
 def test_the_default_merge_decides_what_is_saved() -> None:
     """Not policy outer, which no compiler packs so."""
     known = replace(FINE, default_bytes=2048, default_blocks=3)
     assert (FINE.saved_bytes, FINE.gains_block) == (1024, True)
     assert (known.saved_bytes, known.gains_block, known.is_changed) == (0, False, False)
     legend = " ".join(line.plain for line in kernels_legend(out(80), [known]))
-    assert "chosen: the best layout that is proved; where none is, the default one." in legend
+    told = "chosen: of the layouts that are proved the best for the objective; the default one if "
+    assert f"{told}none is." in legend
     assert "change: in % of default." in legend
 
 
