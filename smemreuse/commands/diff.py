@@ -108,7 +108,13 @@ def diff(
     if output_format == "table":
         dumps = (old, new) if before.are_dumps and after.are_dumps else None
         emit_next(
-            after_diff(in_order(found), matched.may_hide_growth, dumps, planning.words("objective"))
+            after_diff(
+                in_order(found),
+                matched.may_hide_growth,
+                dumps,
+                planning.words("objective"),
+                made_at=None if after.are_found else new,
+            )
         )
     if not read_all:
         sys.exit(InputError.exit_code)  # which has been said of each file
@@ -150,6 +156,11 @@ class _Side:
         found, whole = of_each(find_inputs([given]), plans_of, doing="planning")
         plans = [(subject, plan) for subject, plan, _ in found]
         return cls([layout for _, _, layout in found], plans, whole)
+
+    @property
+    def are_found(self) -> bool:
+        """Whether the dumps are where a result names them, from here."""
+        return self.are_dumps or all(Path(one.file).exists() for one in self.layouts)
 
     def has(self, layout: NamedLayout) -> bool:
         """Whether there is anything of a layout to draw."""

@@ -29,11 +29,14 @@ LEGEND = (
     "bytes: what each change does to the arena, made one at a time; they add up to the difference"
 )
 BLOCKS = (
-    "alone: resident blocks that the bytes of that row by themselves add (+) or take (-). Blocks "
-    "are by shared memory, threads and barriers, without registers"
+    "without it: resident blocks if that change alone were undone. Blocks are by shared memory, "
+    "threads and barriers; registers, which may allow fewer, are not counted"
 )
 """What the blocks of `heading` and of causes are; said where a cause changes any."""
-BLOCKS_ONLY = "blocks per SM: by shared memory, threads and barriers, without registers"
+BLOCKS_ONLY = (
+    "blocks per SM: by shared memory, threads and barriers; registers, which may allow fewer, are "
+    "not counted"
+)
 
 ACROSS = (
     "blocks are those of two GPUs: more shared memory on one may hide a block that a layout loses"
@@ -72,7 +75,7 @@ def _fewer_blocks(found: Sequence[KernelDifference], who: str) -> str:
     lost = [one.lost for one in found if one.lost is not None]
     verb = "has" if len(lost) == 1 else "have"
     numbers = f" ({lost[0][0]} -> {lost[0][1]})" if len(lost) == 1 else ""
-    return f"{who} {verb} fewer resident blocks{numbers}"
+    return f"{who} {verb} fewer resident blocks by shared memory{numbers}"
 
 
 def _matched_by(found: Sequence[KernelDifference], left: int) -> str:
@@ -216,7 +219,7 @@ def difference_lines(
     telling = [one for one in effects if one.bytes]
     width = max((len(f"{one.bytes:+,}") for one in telling), default=0)
     for one in telling:
-        blocks = f" (alone {_signed_blocks(one.blocks)})" if one.blocks else ""
+        blocks = f" ({_blocks_without(one, found.new)})" if one.blocks else ""
         yield Text(f"  {one.bytes:>+{width},} bytes{blocks}: {one.cause.text}")
     silent = [one for one in effects if not one.bytes]
     for one in silent[:3]:
@@ -230,8 +233,22 @@ def difference_lines(
         )
 
 
-def _signed_blocks(number: int) -> str:
-    return f"{number:+d} block{'' if abs(number) == 1 else 's'}"
+def _blocks_without(effect: CauseEffect, layout: NamedLayout) -> str:
+    """How many blocks the new kernel has where a change is undone."""
+    assert layout.residents is not None
+    assert effect.blocks is not None
+    return f"{counted(layout.residents.blocks - effect.blocks, 'block')} without it"
+
+
+def _taken(layout: NamedLayout, before: int) -> str:
+    """All that a block takes, and how many bytes would allow as many blocks as `before`."""
+    known = layout.residents
+    if known is None or layout.symbolic:
+        return ""
+    most = architecture(known.arch).largest_for(before)
+    if known.block_bytes <= most:
+        return ""
+    return f" (a block takes {known.block_bytes:,} bytes in all; {most:,} would allow {before})"
 
 
 def heading(found: Difference, title: str | None = None) -> str:
@@ -263,7 +280,8 @@ def heading(found: Difference, title: str | None = None) -> str:
         return f"{sizes}; {blocks[0]} block{'s' if blocks[0] != 1 else ''} per SM of {on} as before"
     lost = blocks[1] < blocks[0] and new.residents.limits
     limits = f", limited by {' and '.join(new.residents.limits)}" if lost else ""
-    return f"{sizes}; {was} -> {now} blocks per SM of {on}{limits}"
+    taken = _taken(new, blocks[0]) if blocks[1] < blocks[0] else ""
+    return f"{sizes}; {was} -> {now} blocks per SM of {on}{limits}{taken}"
 
 
 def _one_sided(old: NamedLayout, new: NamedLayout) -> str:

@@ -332,16 +332,18 @@ def after_diff(
     untold: bool,
     sides: tuple[str, str] | None,
     planned: Sequence[str] = (),
+    made_at: str | None = None,
 ) -> NextStep:
     """`found` are the kernels, those first of which most ships worse; `untold` tells that kernels
     have no partner, `sides` are the two dumps, None for results; `planned` are the options that
-    they were planned with."""
+    they were planned with, `made_at` is the new result where that names dumps not found here."""
     larger = (one for kernel in by_kernel(found) if kernel.is_growth for one in kernel.scopes)
     grown = next((one for one in larger if one.is_growth and not one.are_strangers), None)
     if grown is not None:
         asked = _pair_to_explain(grown)
         takes = f"what makes it {grown.new.arena:,} bytes"
         why = f"what keeps {' and '.join(asked)} apart" if asked else takes
+        why += f"; where {made_at} was made" if made_at else ""
         return command(why, "explain", path(grown.new.file), *asked, *planned)
     strangers = any(one.are_strangers for one in found)
     if (untold or strangers) and sides is not None:

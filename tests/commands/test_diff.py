@@ -45,7 +45,9 @@ def test_growth_is_a_finding(grown: Path) -> None:
     assert "32,768 -> 49,152 bytes, 16,384 more" in found.stdout
     assert "4 -> 3 blocks per SM of sm_80, limited by shared memory" in found.stdout
     assert "16,384 more (+50.0 % of the old)" in found.stdout
-    assert "  +16,384 bytes (alone -1 block): Bs grew: 16,384 to 32,768 bytes\n" in found.stdout
+    assert (
+        "  +16,384 bytes (4 blocks without it): Bs grew: 16,384 to 32,768 bytes\n" in found.stdout
+    )
     why = "next (what makes it 49,152 bytes): smemreuse explain"
     assert found.stdout.splitlines()[-1].startswith(why)
     assert run("diff", *SMALLEST, "--allow-growth", BATCHED, grown).exit_code == 0
@@ -57,10 +59,11 @@ def test_nothing_to_tell() -> None:
     assert found.exit_code == 0
     assert found.stdout == (
         "1 kernel compared, all matched by name: 0 took more bytes, 0 fewer; 0 have fewer resident "
-        "blocks\n"
+        "blocks by shared memory\n"
         "batched_gemm_kernel (shared.dyn): 32,768 bytes, as many as before; 4 blocks per "
         "SM of sm_80 as before\n"
-        "blocks per SM: by shared memory, threads and barriers, without registers\n"
+        "blocks per SM: by shared memory, threads and barriers; registers, which may allow fewer, "
+        "are not counted\n"
         "next: nothing to do: no kernel takes more bytes or lost a block\n"
     )
 
@@ -72,8 +75,20 @@ def test_results_tell_the_same(grown: Path, tmp_path: Path, verb: str) -> None:
     assert causes(old, new) == causes(BATCHED, grown)
     assert causes(old, grown) == causes(BATCHED, new)
     told = run("diff", *SMALLEST, old, new).stdout
+    assert "was made" not in told
     assert ("4 -> 3 blocks per SM of sm_80" in told) == (verb == "compare")
-    assert ("(alone -1 block): Bs grew" in told) == (verb == "compare")
+    assert ("(4 blocks without it): Bs grew" in told) == (verb == "compare")
+
+
+def test_a_result_of_dumps_that_are_elsewhere_says_where_to_go_on(
+    grown: Path, tmp_path: Path
+) -> None:
+    old, new = (
+        result(each, "compare", tmp_path / f"{each.stem}.json") for each in (BATCHED, grown)
+    )
+    grown.unlink()
+    told = " ".join(run("diff", *SMALLEST, old, new).stdout.split())
+    assert f"next (what makes it 49,152 bytes; where {new} was made): smemreuse explain" in told
 
 
 def test_a_kernel_that_launches_on_neither_side_has_no_blocks(tmp_path: Path) -> None:

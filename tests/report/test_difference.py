@@ -52,7 +52,7 @@ def test_causes_go_by_blocks_and_then_by_bytes() -> None:
     lines = [line.plain for line in difference_lines(GREW)]
     assert lines[0].startswith("k (shared.dyn): 57,344 -> 65,536 bytes, 8,192 more (+14.3 % of")
     assert lines[1:] == [
-        "  +15,360 bytes (alone -1 block): As grew",
+        "  +15,360 bytes (4 blocks without it): As grew",
         "   +1,024 bytes: Bs grew",
         "   -8,192 bytes: Cs grew",
     ]
@@ -103,10 +103,21 @@ def test_blocks_of_different_architectures_have_their_sides() -> None:
 def test_fewer_blocks_are_counted_in_numbers_where_one_kernel_has_them() -> None:
     assert counts_line([GREW]) == (
         "1 kernel compared, all matched by name: 1 took more bytes, 0 fewer; 1 has fewer resident "
-        "blocks (4 -> 3)"
+        "blocks by shared memory (4 -> 3)"
     )
-    assert counts_line([GREW, GREW]).endswith("2 have fewer resident blocks")
-    assert "1 kernel has fewer resident blocks (4 -> 3)" in growth_clauses([GREW], untold=False)
+    assert counts_line([GREW, GREW]).endswith("2 have fewer resident blocks by shared memory")
+    clause = "1 kernel has fewer resident blocks by shared memory (4 -> 3)"
+    assert clause in growth_clauses([GREW], untold=False)
+
+
+def test_a_lost_block_has_the_bytes_that_would_allow_it() -> None:
+    """All that a block takes counts, also beside the arena."""
+    told = (
+        "; 4 -> 3 blocks per SM of sm_90 (a block takes 65,536 bytes in all; 57,344 would allow 4)"
+    )
+    assert heading(GREW).endswith(told)
+    few = replace(NEW, residents=residents(3, 32 * KB))  # for another reason than its bytes
+    assert heading(replace(GREW, new=few)).endswith("; 4 -> 3 blocks per SM of sm_90")
 
 
 def test_it_is_told_by_what_kernels_are_matched() -> None:
