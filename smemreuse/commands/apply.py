@@ -112,7 +112,9 @@ def _beside(kernel: Kernel, plan: Plan, verdict: str) -> str:
     found = default_merge(kernel, plan.scope)
     if found is None:
         return verdict
-    return f"{compiler_of(kernel)}'s {DEFAULT_MERGE} takes {found[1].arena_text}; {verdict}"
+    usual = found[1].arena_text
+    takes = "takes as many" if usual == plan.arena_text else f"takes {usual}"
+    return f"{compiler_of(kernel)}'s {DEFAULT_MERGE} {takes}; {verdict}"
 
 
 def _too_large(

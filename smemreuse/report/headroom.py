@@ -14,7 +14,7 @@ from smemreuse.report.residents import residents_data
 from smemreuse.report.titles import counted
 from smemreuse.results.headroom import Change, Headroom, NextBlock
 from smemreuse.results.plan import Plan
-from smemreuse.results.residents import SHARED_MEMORY
+from smemreuse.results.residents import REGISTERS, SHARED_MEMORY, RegisterSource
 from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.timeline import Step
 
@@ -85,8 +85,8 @@ def _change_lines(both: ShippedHeadroom, everything: bool) -> Iterator[Text]:
         yield Text(f"{lead}: {change_words(change, both.shipped)}")
     rest = [one.arena_bytes for one in both.changes if one not in told]
     if rest:
-        least = f"{'as few as ' if len(rest) > 1 else ''}{min(rest):,} bytes in all"
-        what = f"{counted(len(rest), 'change')} of the source would leave {least}"
+        least = f"{'as few as ' if len(rest) > 1 else ''}{min(rest):,} bytes"
+        what = f"{counted(len(rest), 'change')} of the source would reduce the arena to {least}"
         them = "it" if len(rest) == 1 else "them"
         yield Text(f"{what}, and gain no block (--all lists {them})", style="dim")
 
@@ -144,6 +144,22 @@ def _next_block_lines(found: NextBlock, both: ShippedHeadroom) -> Iterator[Text]
     yield Text(f"one more block: {found.arena_bytes:,} bytes, {blocks}, {how}:")
     for number, change in enumerate(found.changes):
         yield Text(f"  {'and ' if number else ''}{change.condition}")
+
+
+def registers_words(both: ShippedHeadroom) -> str:
+    """That registers stop one more block and shared memory does not; or, where they are estimated,
+    as how many a change of the shared memory gains one. Empty where neither is so."""
+    residents, arena = both.shipped.residents, both.shipped.arena_bytes
+    if residents is None or residents.registers is None or REGISTERS not in residents.limits:
+        return ""
+    if residents.limits == (REGISTERS,):
+        return ", as registers stop it, not shared memory"
+    saved = max((arena - one.arena_bytes for one in both.changes), default=0)
+    is_estimate = residents.registers.source is RegisterSource.ESTIMATE
+    if not (is_estimate and residents.most_registers and 0 < (residents.bytes_over or 0) <= saved):
+        return ""
+    most = f"{residents.most_registers} registers or fewer"
+    return f"; if `ptxas -v` counts {most}, a change gains one (--all lists it)"
 
 
 def place(step: Step) -> str:

@@ -10,7 +10,7 @@ from smemreuse.report.columns import registers_stop
 from smemreuse.report.difference import across, effects_of
 from smemreuse.report.fit import Fit
 from smemreuse.report.hazards import Linted
-from smemreuse.report.headroom import ShippedHeadroom
+from smemreuse.report.headroom import ShippedHeadroom, registers_words
 from smemreuse.report.layouts import Layouts
 from smemreuse.report.next_step import (
     NextStep,
@@ -209,7 +209,8 @@ def after_explain(
             return command(why, "fit", path(file), "--limit", least)
     if as_default and any(layouts.is_smaller for layouts, _ in found):
         return nothing(as_default)
-    return nothing("no known layout or change gains a resident block")
+    by_registers = next(filter(None, (registers_words(headroom) for _, headroom in found)), "")
+    return nothing(f"no known layout or change gains a resident block{by_registers}")
 
 
 def after_pairs(file: str, *, may_share: bool) -> NextStep:
@@ -273,8 +274,8 @@ def after_check(
         return _new_baseline("check", files, options)
     if failed:
         return NO_BUFFERS
-    built = "builds have ThreadSync after the merge, as with `smemreuse.tilelang.merge()`"
-    return nothing(f"no plan fails; {built}" if later else "no plan fails")
+    built = "builds inside `smemreuse.tilelang.merge()` run ThreadSync after the merge"
+    return nothing(f"every layout passes; {built}" if later else "every layout passes")
 
 
 def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None, dump: str = "-") -> NextStep:

@@ -13,7 +13,7 @@ from smemreuse.results.serialized import picked
 from smemreuse.results.sites import place_of
 from smemreuse.results.verdict import LINT_STOPPED, unfollowed_words
 
-PROVED = "the proof needs an unmerged kernel without hazards that break it; lint proves that"
+PROVED = "lint was run on the unmerged kernel: no hazard of the kernel breaks the proof"
 
 _STOPPED = f"{LINT_STOPPED}, which may be less here than for `smemreuse lint`"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from smemreuse.report.headroom import registers_words
 from smemreuse.report.next_step import (
     NextStep,
     after_apply,
@@ -34,6 +35,13 @@ from smemreuse.report.residents import NO_FASTER
 from smemreuse.results.comparison import Concern
 from smemreuse.results.difference import Difference, NamedLayout
 from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy
+from smemreuse.results.residents import (
+    REGISTERS,
+    SHARED_MEMORY,
+    Registers,
+    RegisterSource,
+    Residents,
+)
 from smemreuse.results.sites import Site
 from tests.report.test_difference import GREW, NEW
 
@@ -176,6 +184,34 @@ def test_a_smaller_layout_that_gains_no_block_is_no_step_for_speed(
         file="a.tir",
     )
     assert text(after_compare([row], {"explain": ()})).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("limits", "source", "saved", "told"),
+    [
+        ((REGISTERS,), RegisterSource.PTXAS, 0, ", as registers stop it, not shared memory"),
+        (
+            (SHARED_MEMORY, REGISTERS),
+            RegisterSource.ESTIMATE,
+            1024,
+            "; if `ptxas -v` counts 168 registers or fewer, a change gains one (--all lists it)",
+        ),
+        ((SHARED_MEMORY, REGISTERS), RegisterSource.ESTIMATE, 1023, ""),
+        ((SHARED_MEMORY, REGISTERS), RegisterSource.PTXAS, 1024, ""),
+        ((SHARED_MEMORY,), RegisterSource.ESTIMATE, 1024, ""),
+    ],
+)
+def test_it_is_told_what_registers_leave_open(
+    limits: tuple[str, ...], source: RegisterSource, saved: int, told: str
+) -> None:
+    registers = Registers(186, source)
+    residents = Residents(
+        *("sm_80", False, 2, 2, limits, 4096, 3072, 128, registers), most_registers=168
+    )
+    shipped = SimpleNamespace(residents=residents, arena_bytes=4096)
+    changes = (SimpleNamespace(arena_bytes=4096 - saved),)
+    both: Any = SimpleNamespace(shipped=shipped, changes=changes)
+    assert registers_words(both) == told
 
 
 def test_after_a_proof_whose_assumption_is_refuted() -> None:

@@ -33,7 +33,7 @@ WAITS_FOR_EVER = "a barrier that a later pass may put between two branches waits
 
 BARRIERS_FOLLOW = (
     "a later pass (TileLang's ThreadSync) puts a barrier between accesses to bytes that buffers "
-    "share, within each branch (rule 6)"
+    "share, inside branches, too (docs/soundness.md, rule 6)"
 )
 
 
