@@ -191,7 +191,7 @@ class OvertakenWaits(Collected):
             (storage.name,),
             f"{words.does(who, 'wait')} at {site} {waits}; "
             f"{words.does(others, 'complete')} {completes} without waiting for {who}: {later} "
-            f"later waits for phase {looked.needed + 1} to end, which it may never do",
+            f"later waits for phase {looked.needed + 1} to end, and that phase may never end",
             mends.look_in_time(
                 name, name if awaited is None else format_expr(awaited), site, acting
             ),

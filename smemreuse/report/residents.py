@@ -101,8 +101,9 @@ def l1_words(found: Residents, arena_bytes: int, arch: Architecture) -> str:
     taken = arch.taken(found.block_bytes)
     parts = {
         "arena": arena_bytes,
-        "beside it": found.block_bytes - arena_bytes,
-        "for the driver, rounded up": taken - found.block_bytes,
+        "beside it for mbarriers and other allocations": found.block_bytes - arena_bytes,
+        "for the driver": arch.reserved,
+        "of rounding": taken - found.block_bytes - arch.reserved,
     }
     sizes = ", ".join(f"{size:,} {what}" for what, size in parts.items() if size)
     blocks = f"{counted(found.blocks, 'block')} of {taken:,} bytes ({sizes})"

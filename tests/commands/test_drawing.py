@@ -111,5 +111,5 @@ def test_where_the_default_merge_takes_as_many_bytes_there_is_nothing_to_do() ->
 def test_a_plan_says_how_many_blocks_there_are_what_stops_one_more_and_what_l1_has() -> None:
     told = " ".join(run("plan", "--objective", "bytes", BATCHED).stdout.split())
     assert "blocks per SM of sm_80: 2; one more is stopped by registers (192 a thread, " in told
-    sizes = "33,792 bytes (32,768 arena, 1,024 for the driver, rounded up)"
+    sizes = "33,792 bytes (32,768 arena, 1,024 for the driver)"
     assert f"L1 has 92 of 192 KB: 2 blocks of {sizes} take the carve-out of 100 KB" in told

@@ -29,9 +29,9 @@ def report(*origins: HazardOrigin, certain: bool = True) -> LintReport:
 OF_COMPILER = report(HazardOrigin.COMPILER, HazardOrigin.COMPILER)
 
 
-COMPILERS = "hazards that the compiler generated do not fail"
-POSSIBLE = "possible hazards do not fail (1 here); --fail-on possible makes them fail"
-OPEN = "kernels not followed to the end do not fail (1 here); --strict makes them fail"
+COMPILERS = "hazards that the compiler generated do not set the exit code"
+POSSIBLE = "possible hazards do not set the exit code (1 here); with --fail-on possible they do"
+OPEN = "kernels not followed to the end do not set the exit code (1 here); with --strict they do"
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ OPEN = "kernels not followed to the end do not fail (1 here); --strict makes the
         (
             OF_COMPILER,
             Gate(),
-            [f"by default, {COMPILERS} (2 here); --fail-on compiler makes them fail"],
+            [f"by default, {COMPILERS} (2 here); with --fail-on compiler they do"],
         ),
         (OF_COMPILER, Gate(fail_on=FailOn.COMPILER), []),
         (report(HazardOrigin.COMPILER, HazardOrigin.AUTHOR), Gate(), []),
