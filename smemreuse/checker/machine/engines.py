@@ -8,7 +8,7 @@ threads are numbers with a bit for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -295,12 +295,12 @@ class Engines:
         """Closes a group, for each of these threads its own."""
         self.queue(engine).commit(self.sets(ids))
 
-    def may_be_over(self, engine: Engine, ids: np.ndarray, *, in_groups: bool = False) -> None:
-        """What these threads have in no group yet, or in closed groups, is taken to be in flight,
-        and not for certain."""
+    def may_be_over(self, engine: Engine, ids: np.ndarray, which: Callable[[int], bool]) -> None:
+        """What these threads have in flight is not so for certain, of the groups of which `which`
+        holds, by how many have been closed since, this one included: 0 of what is in none yet."""
         for _, groups in self.queue(engine).of(self.sets(ids)):
             for pending, closed in groups.items():
-                if bool(closed) is in_groups:
+                if which(closed):
                     pending.may_be_known = True
 
     def wait(

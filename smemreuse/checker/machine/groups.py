@@ -26,19 +26,21 @@ class Groups:
         self._state.engines.commit(engine, agent.threads.ids)
 
     def wait(self, call: Call, wait: Wait, agent: Agent) -> None:
-        """Retires the oldest groups, if it is known how many, and for which threads."""
+        """Retires the oldest groups, if it is known how many, and for which threads. If it is not
+        known how many, any of them may be over."""
         operands = call.args
         keep: Value = wait.left
         if wait.keep is not None and wait.keep < len(operands):
             keep = self._values.decide(operands[wait.keep], agent.threads)
         if agent.partly:
             return
+        engines, ids = self._state.engines, agent.threads.ids
         if not isinstance(keep, int) or keep < 0:
-            self._state.engines.may_be_over(wait.engine, agent.threads.ids, in_groups=True)
+            engines.may_be_over(wait.engine, ids, lambda closed: closed > 0)
             return
         if not keep and wait.of_no_group and self._operations.waits_for_uncommitted:
-            self._state.engines.may_be_over(wait.engine, agent.threads.ids)
+            engines.may_be_over(wait.engine, ids, lambda closed: closed == 0)
         order = self._state.order
-        for traced, whole in self._state.engines.wait(wait.engine, keep, agent.threads.ids):
+        for traced, whole in engines.wait(wait.engine, keep, ids):
             self._state.history.note(traced, order, whole.bit)
             self._state.proxies.note(traced, order)
