@@ -8,35 +8,31 @@ memory, and clusters.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from smemreuse.audit import BarrierStage, applied_layout, audit_merged, barriers_follow
 from smemreuse.checker.budget import Work
-from smemreuse.checker.slice import operations_of
-from smemreuse.ir.expr import Call, Load, Pointer, Var, walk
+from smemreuse.ir.expr import Call, Load, Pointer, walk
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
-    Buffer,
     Evaluate,
     Kernel,
     Stmt,
     While,
-    nodes_of,
     walk_statements,
 )
 from smemreuse.ir.tree import StatementTree
-from smemreuse.ir.types import integer_type
 from smemreuse.linter import Apart, counterparts, lint_apart, taken_apart
 from smemreuse.linter.runs import OF_LINT
 from smemreuse.mender.edited import edited
+from smemreuse.mender.global_order import GlobalOrder
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.mending import Removal
 from smemreuse.results.trimming import Trimming
 from smemreuse.results.verdict import SOUND
-from smemreuse.semantics.effects import Engine, Group
+from smemreuse.semantics.effects import Group
 from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
 
 MOST_TRIED = 24
@@ -55,12 +51,13 @@ OTHERS = (
 MERGED = "the layout that its buffers are merged in is not proved"
 POLLS = "it has a loop that may wait for other blocks"
 HANDED_ON = "{} is both read and written in global memory, whose order lint does not follow"
+WRITTEN_TWICE = (
+    "{} is written in global memory both by threads and by TMA, whose order lint does not follow"
+)
 LATER = (
     "the compiler inserts its barriers only after this dump; while it compiles, "
     "`smemreuse.tilelang.merge(trim=True)` takes out those that are not needed"
 )
-
-_DESCRIPTOR = re.compile(r"_desc(_\d+)?$")
 
 Removals = tuple[Removal, ...]
 Accepted = Callable[[Removals], bool]
@@ -104,6 +101,8 @@ class _TrimSearch:
             if self.tried == MOST_TRIED or self.work.done + spent > self.work.limit:
                 break
             self.tried += 1
+            if self.globals.needs(stmt, {one.anchor for one in self.chosen}):
+                continue
             removals = (*self.chosen, Removal(stmt))
             found = self._lint(removals)
             if found.clean and not found.assumptions and self._holds(self._at_home(removals)):
@@ -135,6 +134,10 @@ class _TrimSearch:
         return all(one.verdict.verdict is SOUND for one in audits)
 
     @cached_property
+    def globals(self) -> GlobalOrder:
+        return GlobalOrder(self.apart.kernel)
+
+    @cached_property
     def apart(self) -> Apart:
         return taken_apart(self.kernel)
 
@@ -150,9 +153,10 @@ class _TrimSearch:
             return OTHERS
         if any(isinstance(one, While) for one in statements):
             return POLLS
-        handed_on = _handed_on(self.kernel)
-        if handed_on:
-            return HANDED_ON.format(handed_on)
+        if self.globals.handed_on:
+            return HANDED_ON.format(self.globals.handed_on)
+        if self.globals.written_twice:
+            return WRITTEN_TWICE.format(self.globals.written_twice)
         if not self.report.clean or self.report.assumptions:
             return NOT_PROVED
         merged = self.apart.kernel is not self.kernel
@@ -208,38 +212,3 @@ def _is_shared(call: Call) -> bool:
 def _has_tensor_memory(kernel: Kernel) -> bool:
     known = (*SHARED_SCOPES, "global", "local", "wmma", "shared.barrier", "shared.cluster_barrier")
     return any(not one.scope.startswith(known) for one in kernel.allocations())
-
-
-def _handed_on(kernel: Kernel) -> str:
-    """A buffer in global memory that is both read and written; empty where there is none. What a
-    call has the address of it may read; what it may write is known of all others."""
-    operations = operations_of(kernel)
-    written = {_name(one) for one in operations.written | operations.escaped if _is_global(one)}
-    read: set[str] = set()
-    for stmt in walk_statements(kernel.body):
-        read |= {
-            _name(node.buffer.storage)
-            for node in nodes_of(stmt)
-            if isinstance(node, (Load, Pointer)) and node.buffer.scope == "global"
-        }
-        for call in calls_of(stmt):
-            engine = effect_of(call).engine
-            tensors = {
-                _name(one)
-                for one in call.args
-                if isinstance(one, Var) and not integer_type(one.dtype)
-            }
-            if engine is Engine.TMA_STORE:
-                written |= tensors
-            elif engine is Engine.TMA_LOAD:
-                read |= tensors
-    return min(written & read, default="")
-
-
-def _is_global(storage: Buffer | Var) -> bool:
-    return isinstance(storage, Var) or storage.scope == "global"
-
-
-def _name(storage: Buffer | Var) -> str:
-    """The name of memory, the same for a tensor and for the descriptor of it."""
-    return _DESCRIPTOR.sub("", storage.name)

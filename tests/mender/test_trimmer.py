@@ -6,7 +6,14 @@ import pytest
 
 from smemreuse.audit import BarrierStage
 from smemreuse.mender import trim
-from smemreuse.mender.trimmer import HANDED_ON, LATER, NOT_PROVED, OTHERS, POLLS
+from smemreuse.mender.trimmer import (
+    HANDED_ON,
+    LATER,
+    NOT_PROVED,
+    OTHERS,
+    POLLS,
+    WRITTEN_TWICE,
+)
 from smemreuse.results.trimming import Trimming
 from tests.checker.small import SYNC, USE_A, USE_B, kernel_of, under
 
@@ -61,6 +68,43 @@ def test_a_kernel_that_is_not_clean_keeps_all() -> None:
 def test_what_is_handed_on_in_global_memory_keeps_all() -> None:
     handed = trimmed(f"O[tx] = tx\n{SYNC}D[tx] = O[63 - tx]\n" + PAD)
     assert handed.why == HANDED_ON.format("Y")
+
+
+FILL = under("if tx == 0", under("for i in range(64)", "O[i] = 0\n"))
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        (f"O[tx] = 1\n{SYNC}O[63 - tx] = 2\n", 0),
+        (f"O[tx] = 1\n{SYNC}{SYNC}O[63 - tx] = 2\n", 1),
+        (f"O[tx] = 1\n{SYNC}D[63 - tx] = 2\n", 1),  # two buffers
+        (f"{FILL}{SYNC}O[tx] = 1\n", 0),
+        (under("for k in range(4)", f"O[(tx + k) % 64] = k\n{SYNC}{PAD}"), 0),
+        (under("for k in range(4)", f"O[(tx + k) % 64] = k\n{SYNC}{PAD}{SYNC}"), 1),
+        (f"O[tx] = 1\n{under('for k in range(D[0])', SYNC + PAD)}O[63 - tx] = 2\n", 0),
+        (f"O[tx] = 1\n{under('if D[0] > 0', SYNC + PAD)}{SYNC}O[63 - tx] = 2\n", 1),
+    ],
+)
+def test_a_barrier_between_writes_of_global_memory_stays(body: str, count: int) -> None:
+    """Without it an earlier write of another thread may be the last one."""
+    assert taken(body + PAD) == count
+
+
+def test_a_barrier_of_some_threads_stays_where_those_of_another_arm_write_the_same() -> None:
+    ordered = "T.tvm_storage_sync('shared', 1, 64)\n"
+    arms = under("if tx < 32", f"O[tx] = 1\n{ordered}{PAD}")
+    arms += under("else", f"{PAD}{ordered}O[tx - 32] = 2\n")
+    assert taken(arms) == 0
+
+
+def test_what_both_threads_and_tma_write_keeps_all() -> None:
+    source = 'T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 64, 1)'
+    stored = under(
+        "if tx == 0", f"T.tma_store(Y, {source}, 0)\nT.tma_store_arrive()\nT.tma_store_wait()\n"
+    )
+    found = trimmed(f"O[tx] = 1\nAs[tx] = tx\n{SYNC}{stored}{PAD}")
+    assert found.why == WRITTEN_TWICE.format("Y")
 
 
 @pytest.mark.parametrize(
