@@ -54,9 +54,9 @@ class Effects(Expressions):
         elif isinstance(one, Operation):
             self._operation(one)
         else:
-            operands = [self.value(operand) for operand in one.operands]
+            operands = [*map(self.value, one.operands), *map(known, self.points.extents)]
             state = self.tiles.state
-            state.events = combined(one.name, (state.events, *operands))
+            state.events = combined(one.name, (state.events, *operands, *self.points.guards))
 
     # Tile operations ----------------------------------------------------------------------------
 

@@ -143,10 +143,10 @@ class Execution(Effects):
             self.run(loop.body)
         self.points = before
         if not before.extents:
-            for storage in scratch:  # which point was the last to write is not known
+            for storage in scratch:  # which point a thread had last depends on the layout
                 buffer = self.tiles.buffers.get(storage)
                 if buffer is not None:
-                    self._forget(buffer, "left by points", (self.names.of(loop.var),))
+                    self._forget(buffer, "left by points", (self.names.other(),))
 
     def _forget(self, buffer: Buffer, kind: str, operands: Iterable[Term | int]) -> None:
         """Makes each element of a tile a value of its own."""

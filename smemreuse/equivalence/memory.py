@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
@@ -18,9 +19,14 @@ class Numbering:
 
     def __init__(self) -> None:
         self._numbers: dict[Storage, int] = {}
+        self._others = count(1 << 32)
 
     def of(self, one: Storage) -> int:
         return self._numbers.setdefault(one, len(self._numbers))
+
+    def other(self) -> int:
+        """A number that nothing else has, in either form."""
+        return next(self._others)
 
 
 def shape_of(buffer: Buffer) -> tuple[int, ...]:

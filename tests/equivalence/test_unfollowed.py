@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.equivalence import TileProgram, equivalence
+from smemreuse.equivalence import Branch, Marker, TileProgram, equivalence
+from smemreuse.equivalence.proof import MARKERS
 from smemreuse.ir.expr import Pointer
 from smemreuse.ir.kernel import Buffer
 from tests.equivalence.programs import (
@@ -14,6 +15,7 @@ from tests.equivalence.programs import (
     ROWS,
     c,
     copy,
+    d,
     expr,
     fill,
     i,
@@ -75,6 +77,24 @@ def test_a_register_of_each_point_is_its_own() -> None:
     straight = points(store(out, i, 0, value=load(c, i, 0)))
     both = [program(*one.body, copy(out, OWN_TILE)) for one in (through, straight)]
     assert equivalence(*both).holds
+
+
+def test_what_points_leave_in_a_register_is_not_known() -> None:
+    """It depends on the layout, and on what they put there."""
+    put = [loop(i, ROWS, store(own, 0, value=load(one, i, 0)), parallel=True) for one in (c, d)]
+    used = store(OWN_TILE.buffer, 0, 0, value=load(own, 0))
+    later = loop(i, ROWS, store(out, i, 0, value=load(own, 0)), parallel=True)
+    for end in ((used,), (later, copy(out, OWN_TILE))):
+        forms = [program(one, *end) for one in put]
+        assert not equivalence(forms[0], forms[1]).holds
+        assert not equivalence(forms[0], forms[0]).holds
+    assert equivalence(program(put[0]), program(put[0])).holds
+
+
+def test_markers_of_points_have_the_guards_of_these() -> None:
+    one, two = (points(Branch(load(each, i, 0), (Marker("hint"),))).body for each in (c, d))
+    assert equivalence(program(*one), program(*one)).holds
+    assert equivalence(program(*one), program(*two)).why == MARKERS
 
 
 def test_work_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

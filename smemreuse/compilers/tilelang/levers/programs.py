@@ -67,7 +67,10 @@ _THREADS = (
 _SCOPES = ("global", "shared", "shared.dyn", "local", "local.var", "local.fragment")
 _SERIAL, _PARALLEL, _VECTORIZED, _UNROLLED, _BOUND = range(5)
 
+_MEMORY_ORDER, _RELAXED = "memory_order", 0
+
 BY_THREAD = "threads are distinguished by their numbers"
+ORDERED = "an atomic operation has a memory order, by which blocks may hand values on"
 
 
 class ProgramReader(TirVisitor):
@@ -178,12 +181,14 @@ class ProgramReader(TirVisitor):
     def read_Evaluate(self, node: Any) -> Block:
         call = node.value
         name = name_of(call)
-        if not name:
+        if not isinstance(call, tirx.Call):
             return ()
         if name == COPY:
             return (self._copy(call),)
         if name == f"{_TILE}fill":
             return (Fill(self._region(call.args[0]), self.expr(call.args[1])),)
+        if _has_order(call, name):
+            raise Unfollowed(ORDERED)
         if name.startswith(_TILE) and name.removeprefix(_TILE) in _OPERATIONS:
             return (self._operation(call, name),)
         if name in _ATOMICS:
@@ -191,6 +196,7 @@ class ProgramReader(TirVisitor):
         if name.rpartition(".")[2] in _MARKERS:
             return (Marker(name, tuple(map(self.expr, call.args))),)
         if is_pure(call):
+            self.expr(call)  # what is inside may not be
             return ()
         raise Unfollowed(f"what {name} does is not followed")
 
@@ -266,6 +272,15 @@ class ProgramReader(TirVisitor):
         if not is_pure(node):
             raise Unfollowed(f"what {name or node.op} does is not followed")
         return super().visit_Call(node)
+
+
+def _has_order(call: Any, name: str) -> bool:
+    """Whether an atomic operation orders other accesses, which other blocks may rely on."""
+    if "atomic" not in name:
+        return False
+    notes = getattr(call, "annotations", None) or {}
+    orders = [one for key, one in notes.items() if str(key) == _MEMORY_ORDER]
+    return any(number(one) != _RELAXED for one in (*call.args[2:], *orders))
 
 
 def _in_brackets(names: list[Any]) -> str:

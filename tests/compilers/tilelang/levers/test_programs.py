@@ -134,3 +134,36 @@ def test_two_forms_have_their_variables_and_buffers_in_common() -> None:
     assert equivalence(*programs).holds
     others = [ProgramReader().program("main", func) for _ in range(2)]
     assert not equivalence(*others).holds
+
+
+@pytest.mark.parametrize("order", [None, "relaxed", "release"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_an_atomic_operation_that_orders_others_is_not_followed(order: str, whole: bool) -> None:
+    """A load that comes later than a release may find what another block has written since."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), F: T.Tensor((64,), "float32")) -> None:
+        with T.Kernel(1, threads=64):
+            a = T.alloc_shared((64,), "float32")
+            T.copy(A, a)
+            if whole:
+                T.atomic_add(F, a, memory_order=order)
+            else:
+                T.atomic_add(F[0], 1.0, memory_order=order)
+            T.copy(a, F)
+
+    if order == "release":
+        with pytest.raises(Unfollowed, match="memory order"):
+            ProgramReader().program("main", main)
+    else:
+        ProgramReader().program("main", main)
+
+
+def test_what_is_called_inside_a_choice_is_not_followed() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32")) -> None:
+        with T.Kernel(1, threads=64) as bx:
+            T.evaluate(T.if_then_else(bx < 1, T.call_extern("int32", "changes_memory"), 0))
+
+    with pytest.raises(Unfollowed, match="call_extern"):
+        ProgramReader().program("main", main)
