@@ -90,7 +90,9 @@ class GlobalOrder:
         if isinstance(stmt, Evaluate):
             found |= {_name(one) for one in escaping(stmt)} & self._written
             for call in calls_of(stmt):
-                if effect_of(call).engine not in (Engine.TMA_LOAD, Engine.TMA_STORE):
+                effect = effect_of(call)
+                by_tma = effect.engine in (Engine.TMA_LOAD, Engine.TMA_STORE)
+                if effect.hands_on and not by_tma:
                     found |= set(self._tensors(call)) & self._written
         return frozenset(found)
 
