@@ -50,8 +50,8 @@ from smemreuse.report.comparisons import (
     worst_lines,
 )
 from smemreuse.report.data import Data, Subject, compare_entry
+from smemreuse.report.next_compared import after_compare, after_regression
 from smemreuse.report.next_step import NextStep
-from smemreuse.report.next_steps import after_compare, after_regression
 from smemreuse.report.regressions import (
     baseline_data,
     baseline_lines,

@@ -50,7 +50,7 @@ from smemreuse.report.difference import (
     only_line,
     side_data,
 )
-from smemreuse.report.next_steps import after_diff
+from smemreuse.report.next_compared import after_diff
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.titles import titles
 from smemreuse.results.difference import CauseKind, Difference, NamedLayout, by_kernel

@@ -146,3 +146,16 @@ def after_pack(
     within = () if capacity is None else ("--capacity", capacity)
     longer = ("--seconds", f"{max(1, 10 * seconds):g}")
     return command("search longer", "pack", path(file), *within, *longer)
+
+
+Options = Sequence[str]
+"""Options of the verb that was called which the next one takes, too."""
+
+NO_BUFFERS = nothing("there are no shared buffers")
+MERGED = ("-o", "merged.tir")
+
+
+def new_baseline(verb: str, files: Sequence[str], options: Options) -> NextStep:
+    """Where what is worse than the baseline is meant."""
+    step = command("if that is meant, a new baseline", verb, *map(path, files), *options)
+    return NextStep(step.why, (*step.words, *quoted("--format", "json"), ">", "baseline.json"))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from smemreuse.report.headroom import registers_words
+from smemreuse.report.next_compared import after_compare, after_diff
 from smemreuse.report.next_step import (
     NextStep,
     after_apply,
@@ -24,8 +25,6 @@ from smemreuse.report.next_step import (
 from smemreuse.report.next_steps import (
     Ran,
     after_advise,
-    after_compare,
-    after_diff,
     after_explain,
     after_reproduce,
     after_run,
