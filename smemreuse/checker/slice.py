@@ -1,7 +1,7 @@
 """The slice of a kernel that the byte trace executes; the rest is skipped.
 
-A statement matters if it touches a buffer that shares bytes, synchronizes, or sets a local counter
-on which such a statement depends.
+A statement matters if it touches a buffer that shares bytes, synchronizes, may wait for what other
+threads write, or sets a local counter on which such a statement depends.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ class Operations:
         """The indices of threads and blocks, and how many there are, where that is a number."""
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._polled: dict[While, Polled | None] = {}
+        self._spins: dict[Stmt, bool] = {}
         self._of_call: dict[Call, Effect] = {}
         self._may_signal: dict[Call, bool] = {}
         self._meeting: dict[Stmt, bool] = {}
@@ -96,6 +97,24 @@ class Operations:
         if stmt not in self._polled:
             self._polled[stmt] = polled_wait(stmt)
         return self._polled[stmt]
+
+    def may_spin(self, stmt: Stmt) -> bool:
+        """Whether a loop may go on until other threads write what it reads: it orders accesses
+        then, if those threads release what they have done and it acquires that."""
+        if not isinstance(stmt, While):
+            return False
+        if stmt not in self._spins:
+            inside = (node for inner in walk_statements((stmt,)) for node in nodes_of(inner))
+            self._spins[stmt] = any(map(self._may_change, inside))
+        return self._spins[stmt]
+
+    def _may_change(self, node: Expr) -> bool:
+        """Whether an expression names memory that other threads may write."""
+        if isinstance(node, Var):
+            return node in self.written
+        if not isinstance(node, (Load, Pointer)):
+            return False
+        return node.buffer.scope in SHARED_SCOPES or node.buffer.storage in self.written
 
     def effect(self, call: Call) -> Effect:
         """What an operation does."""
@@ -324,6 +343,7 @@ class ProgramSlice:
             or self.synchronizing(stmt)
             or self.sets_counter(stmt)
             or self.operations.may_meet_unseen(stmt)
+            or self.operations.may_spin(stmt)
         )
 
     def sets_counter(self, stmt: Stmt) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.results.verdict import SOUND, UNSOUND
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from tests.checker.small import (
     COPY_A,
     DESCRIBE_A,
@@ -392,6 +392,55 @@ HANDED_ON = init_barrier(32) + under("if tx < 32", f"As[tx] = tx\nO[tx] = As[tx]
 )
 def test_what_is_ordered_in_a_way_that_is_not_followed_is_not_refuted(body: str) -> None:
     assert judge(body).verdict != UNSOUND
+
+
+POLL = under("while O[99] == 0", "T.evaluate(0)\n")
+POLL_BY_LOCAL = "c[0] = 0\n" + under("while c[0] == 0", "c[0] = O[99]\n")
+
+
+def spinning(spin: str, flag: str = "O[99] = 1\n") -> str:
+    """The second warp writes Bs when it has seen the flag that the first one sets behind its use
+    of As."""
+    use = "As[tx] = tx\nO[tx] = As[tx]\n"
+    return under("if tx < 32", use + flag) + under("if tx >= 32", spin + "Bs[tx - 32] = 1\n")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        spinning(POLL),
+        spinning(POLL_BY_LOCAL),
+        spinning(under("if tx == 32", POLL) + "T.sync_warp()\n"),
+        # The flag is in shared memory that no other buffer shares.
+        spinning(POLL.replace("O[99]", "Cs[0]"), "Cs[0] = 1\n"),
+        spinning(
+            under("while T.atomic_load_elem_op(T.address_of(O[99]), 2) == 0", "T.evaluate(0)\n"),
+            "T.atomic_store_elem_op(T.address_of(O[99]), 1, 3)\n",
+        ),
+        # The trace comes first to the warp that waits: what the other one reads seems to be lost.
+        f"As[tx] = tx\n{SYNC}"
+        + under("if tx < 32", f"{POLL}Bs[tx] = 1\n")
+        + under("if tx >= 32", "O[tx] = As[tx - 32]\nO[99] = 1\n"),
+    ],
+)
+def test_a_loop_that_polls_memory_may_order_accesses(body: str) -> None:
+    declared = 'Cs = T.alloc_buffer((64,), "int32", scope="shared.dyn")'
+    assert judge(body, declared=declared, offsets={"Cs": 256}).verdict == UNPROVED
+
+
+def test_what_comes_before_a_loop_that_polls_is_refuted() -> None:
+    assert judge(f"As[tx] = tx\nBs[63 - tx] = tx\n{POLL}").verdict == UNSOUND
+
+
+def test_a_loop_that_reads_what_nobody_writes_orders_nothing() -> None:
+    loop = under("while D[c[0]] == 0", "c[0] = c[0] + 1\n")
+    assert judge(f"c[0] = 0\nAs[tx] = tx\n{loop}Bs[63 - tx] = tx\n").verdict == UNSOUND
+
+
+@pytest.mark.parametrize("poll", [POLL, under("if tx == 0", POLL)])
+def test_barriers_around_a_loop_that_polls_order_accesses(poll: str) -> None:
+    rounds = under("for k in range(100)", f"{USE_A}{SYNC}{USE_B}{poll}{SYNC}")
+    assert judge(rounds).verdict == SOUND
 
 
 def test_what_all_wait_for_is_proved() -> None:

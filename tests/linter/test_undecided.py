@@ -40,6 +40,14 @@ def test_it_is_told_what_is_open(body: str, kind: str, at: str) -> None:
     assert f"(line {hazard.undecided.site.line})" in hazard.undecided.sentence
 
 
+def test_a_loop_that_polls_memory_may_order_what_comes_before_and_after() -> None:
+    poll = under("while O[99] == 0", "T.evaluate(0)\n")
+    use = under("if tx < 32", FILL + "O[99] = 1\n") + under("if tx >= 32", f"{poll}{READ}")
+    (hazard,) = hazards_of(use)
+    assert hazard.undecided is not None
+    assert (hazard.certain, hazard.undecided.site.statement) == (False, "while O[99] == 0")
+
+
 def test_nothing_is_open_of_what_is_certain() -> None:
     (hazard,) = hazards_of(FILL + READ)
     assert hazard.certain
