@@ -25,7 +25,8 @@ class TracedAccess:
     that conflicts, `in_warp` tells that no more is known than that a lane of the same warp did it.
     `footprint` and `starts` are what each of the threads `ids` touches, where that is known; or,
     `by_warp`, what the lanes of its warp do together. `refills`: a write to bytes that had a value
-    of their buffer's, over which a partner may have written since.
+    of their buffer's, over which a partner may have written since. `of_several`: it stands for many
+    accesses, of which its event is one.
     """
 
     buffer: Buffer
@@ -43,6 +44,7 @@ class TracedAccess:
     by_warp: bool = False
     atomic: bool = False
     refills: bool = False
+    of_several: bool = False
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""

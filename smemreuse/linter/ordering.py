@@ -28,7 +28,7 @@ from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.results.rules import Rule
 from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Engine
-from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
+from smemreuse.semantics.table import evaluated_effect
 
 IN_STEP = "; lanes of one warp alone race, which mostly run in step, but CUDA does not promise it"
 """Code that relies on that may mean to, as reductions written for one warp do."""
@@ -66,15 +66,17 @@ class OrderHazards(Collected):
         """
         in_warp, certain = found.in_warp, found.certain and traced.certain
         earlier, later = self._events[found.event], self._events[traced.event]
-        if _are_atomic(earlier.stmt, later.stmt):
+        is_one = not found.of_several  # of several the statement tells nothing
+        if found.atomic and traced.atomic:
             return False
         if traced.buffer in self._known.registers and not _is_in_register(rule, later.stmt):
             return False
-        if found.event == traced.event and evaluated_effect(later.stmt) is not None:
+        if is_one and found.event == traced.event and evaluated_effect(later.stmt) is not None:
             return False  # what one operation does to itself is its own affair
         in_flight = rule is Rule.IN_FLIGHT
         kind = HazardKind.MISSING_WAIT if in_flight else HazardKind.RACE
-        again = found.is_write and traced.is_write and self._stores_again(earlier, later)
+        are_writes = is_one and found.is_write and traced.is_write
+        again = are_writes and self._stores_again(earlier, later)
         if again and in_flight:
             return False
         certain = certain and again is not None
@@ -306,12 +308,6 @@ def _surely_reads(stmt: Stmt) -> bool:
     """Whether a statement surely reads what descriptors stand for."""
     effect = evaluated_effect(stmt)
     return effect is not None and effect.reads_described
-
-
-def _are_atomic(earlier: Stmt, later: Stmt) -> bool:
-    """Whether two statements' accesses are atomic, and need no order between them."""
-    one, two = ([effect_of(call) for call in calls_of(stmt)] for stmt in (earlier, later))
-    return any(effect.atomic for effect in one) and any(effect.atomic for effect in two)
 
 
 def _is_in_register(rule: Rule, later: Stmt) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from smemreuse.audit import BarrierStage
+from smemreuse.checker.machine.history import RECENT_OF_ITSELF
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.linter import lint
@@ -85,6 +86,18 @@ def test_an_atomic_beside_a_plain_write_does_not_hide_it(first: str) -> None:
     assert ("race", True) not in found(
         under("if tx < 1", ATOMIC * 2) + under("if tx >= 63", ATOMIC)
     )
+
+
+@pytest.mark.parametrize(("writes", "races"), [(300, [("race", False)]), (0, [])])
+def test_many_atomics_do_not_hide_a_plain_write(writes: int, races: list[tuple[str, bool]]) -> None:
+    """Of so many accesses the older ones are kept as one, the last of which is an atomic."""
+    add = 'T.call_extern("int32", "atomicAdd", T.address_of(As[{}]), 1)\n'
+    many = [f"As[{at}] = 5\n" for at in range(writes)]
+    many += [add.format(at) for at in range(writes, RECENT_OF_ITSELF + 1)]
+    fill = under("for i in range(16)", "As[i * 64 + tx] = 0\n") + SYNC
+    last = under("if tx == 32", add.format(5))
+    report = report_on(kernel_of(fill + under("if tx == 0", "".join(many)) + last, elements=1024))
+    assert [(one.kind.value, one.certain) for one in report.hazards] == races
 
 
 def test_where_a_barrier_may_come_threads_of_two_warps_are_told_of_as_well() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -29,14 +30,19 @@ BufferPair = tuple[Buffer, Buffer]
 
 @dataclass(frozen=True)
 class Older:
-    """The key of the older reads, or writes, that have been made one."""
+    """The key of the older reads, or writes, that have been made one: atomic ones, or others."""
 
     is_write: bool
+    atomic: bool
+
+    @staticmethod
+    def of(entry: Recent) -> Older:
+        return Older(entry.traced.is_write, entry.traced.atomic)
 
 
 Key = AccessKey | Older
 
-OLDER = (Older(False), Older(True))
+OLDER = tuple(Older(*kind) for kind in product((False, True), repeat=2))
 
 
 class Seen:
@@ -147,13 +153,12 @@ class Seen:
         )
 
     def _summarize(self) -> None:
-        """Makes the older accesses one read and one write."""
+        """Makes the older accesses one read and one write, and one more of each that is atomic."""
         entries = list(self._recent.items())
         kept = self._most // 2
         older, recent = dict(entries[:-kept]), dict(entries[-kept:])
-        for is_write in (False, True):
-            key = Older(is_write)
-            alike = [entry for entry in older.values() if entry.traced.is_write is is_write]
+        for key in OLDER:
+            alike = [entry for entry in older.values() if Older.of(entry) == key]
             if key in recent:
                 alike.append(recent.pop(key))
             if alike:
@@ -194,6 +199,7 @@ def _united(entries: list[Recent]) -> Recent:
         warps=_all_of([ids // 32]),
         footprint=None,
         starts=None,
+        of_several=True,
     )
     bits = 0
     if all(entry.bits for entry in entries):
