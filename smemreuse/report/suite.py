@@ -324,6 +324,8 @@ def suite_row(file: str, name: str, kernel: SuiteKernel, found: ScopePlans) -> D
     last = found.last
     entry: Data = {
         "file": file,
+        "name": name,
+        "scope": found.scope,
         "before": found.before,
         "buffers": [{"name": one.name} for one in last.buffers],
         "arch": {

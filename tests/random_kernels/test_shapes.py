@@ -7,7 +7,7 @@ from tests.random_kernels.families import FAMILIES
 from tests.random_kernels.shapes import ROWS, on_rows, partly_static
 from tests.random_kernels.text import kernel_of
 
-EACH = 12
+EACH = 24
 
 
 def test_kernels_of_both_scopes_come() -> None:
