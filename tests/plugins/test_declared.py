@@ -75,7 +75,9 @@ def test_a_declaration_says_whether_there_are_barriers_inside_or_the_answer_says
     file = Path("smemreuse.toml")
     file.write_text(re.sub("barriers_inside = false.*", line, file.read_text()))
     (entry,) = run_json("compare", *SMALLEST, TILES, "--format", "json")["kernels"]
-    assumed = [one for one in entry["policies"]["dataflow"]["assumptions"] if "barrier inside" in one]
+    assumed = [
+        one for one in entry["policies"]["dataflow"]["assumptions"] if "barrier inside" in one
+    ]
     assert assumed == ([f"`mylib_load_tile` has no barrier inside ({told})"] if told else [])
 
 
