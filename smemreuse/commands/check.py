@@ -134,15 +134,10 @@ def check(
         bool(missing),
         plan_file,
         () if barriers == BarrierStage.AUTO.value else ("--barriers", barriers),
-        refuted=next((row.file for row in rows if _is_refuted(row)), None),
+        refuted=next((row.file for row in rows if row.grounds and row.grounds.refuted), None),
         later=any(BARRIERS_FOLLOW in row.audit.verdict.assumptions for row in rows),
     )
     batch.end(gate.failures(rows, missing), step)
-
-
-def _is_refuted(row: Checked) -> bool:
-    """Whether `lint` refutes what the proof of a plan assumes of the kernel."""
-    return row.grounds is not None and any(one.refuted for one in row.grounds.open)
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,7 @@ class _Summary:
         plan, verdict = self.layouts.shipped
         if self.grounds is None or not (verdict.sound and plan.sharing_pairs()):
             return False
-        return any(one.refuted for one in self.grounds.open)
+        return bool(self.grounds.refuted)
 
     @property
     def why_as_default(self) -> str:

@@ -76,7 +76,7 @@ _IS_WRONG: Mapping[HazardKind, str] = {
 def refutation_words(grounds: Preconditions | None) -> str:
     """The hazard that refutes what a proof assumes, as in `a proxy fence is missing between lines
     96 and 111 (As)`; empty where none does."""
-    refuted = [] if grounds is None else [one for one in grounds.open if one.refuted]
+    refuted = () if grounds is None else grounds.refuted
     if grounds is None or not refuted:
         return ""
     kinds = refuted[0].assumption.kinds

@@ -90,6 +90,11 @@ class Preconditions:
         return tuple(found)
 
     @property
+    def refuted(self) -> tuple[OpenAssumption, ...]:
+        """Those of the open ones that a certain hazard speaks against."""
+        return tuple(one for one in self.open if one.refuted)
+
+    @property
     def proved(self) -> bool:
         """Whether a sound plan is so without any assumption on the kernel.
 
