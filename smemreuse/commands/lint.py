@@ -61,7 +61,12 @@ from smemreuse.versions import TILELANG, version_of
 
 FINDINGS = (
     "in brackets: a finding's id, for --show, for `reproduce --finding`, to accept it in "
-    "smemreuse.toml; lines are those of the dump"
+    "smemreuse.toml; lines are those of the dump, and loop variables those of the first "
+    "iterations that were found"
+)
+
+CERTAIN = (
+    "certain: the PTX ISA allows an order of execution that goes wrong; a GPU may never choose it"
 )
 
 EACH = "--each tells each hazard in full, those of one cause too"
@@ -274,7 +279,10 @@ def _tables(
         staged = batch.single or not common_stage(found)
         for linted in shown:
             yield from lint_lines(linted, staged=staged, each=each)
-        if any(linted.open_hazards for linted in shown):
+        told = [hazard for linted in shown for hazard, _ in linted.open_hazards]
+        if any(hazard.certain for hazard in told):
+            yield Text(CERTAIN, style="dim")
+        if told:
             yield Text(FINDINGS, style="dim")
         if not each and any(has_more(linted.open_hazards) for linted in shown):
             yield Text(EACH, style="dim")

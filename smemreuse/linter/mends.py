@@ -117,8 +117,8 @@ def _before(two: Site, place: FencePlace, *, own: bool) -> str:
     if place.follows and own:
         # Directly after the wait, so that no fence comes between: then the reader's own will do.
         return (
-            f"and before {_at(two)}; the compiler will insert a barrier directly after that wait, "
-            "so the fence comes after that barrier"
+            f"and before {_at(two)}: after the barrier that the compiler will insert directly "
+            "after that wait"
         )
     return f"before the barrier or mbarrier that orders {_at(two)} after it"
 

@@ -57,7 +57,7 @@ class Sighting:
         what = f"{kernels} with {named(self.kind, self.mechanism)}"
         where = f"on an {self.card} {self.how}"
         if not self.shown:
-            return f"not seen to fail: {what}, {where}, in {self.launches:,} launches"
+            return f"{what} did not fail in {self.launches:,} launches {where}"
         counts = [f"{self.hung:,} hung"] if self.hung else []
         if self.wrong:
             right = self.shown - self.hung

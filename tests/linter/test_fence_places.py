@@ -72,8 +72,8 @@ def test_a_barrier_that_the_compiler_inserts_after_the_wait_is_told() -> None:
     place, told = copied(text)
     assert (place.barrier, place.follows) == (None, True)
     assert told.endswith(
-        " at line 26 for the copies of line 24 and before line 30; the compiler will insert a "
-        "barrier directly after that wait, so the fence comes after that barrier."
+        " at line 26 for the copies of line 24 and before line 30: after the barrier that the "
+        "compiler will insert directly after that wait."
     )
     assert copied(text, own=False)[1].endswith(
         " before the barrier or mbarrier that orders line 30 after it."

@@ -64,6 +64,5 @@ def test_what_never_showed_says_so() -> None:
     about = {"card": "H100", "date": "2026-11-26", "how": "with nothing delayed", "result": ""}
     row = Sighting.of({"kind": "race", "mechanism": "", **counts, **about})
     assert row.sentence == (
-        "not seen to fail: 1 other kernel with race, on an H100 with nothing delayed, in 40 "
-        "launches"
+        "1 other kernel with race did not fail in 40 launches on an H100 with nothing delayed"
     )
