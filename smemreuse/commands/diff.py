@@ -200,7 +200,9 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
     yield from doubt_lines(found)
     yield Text(counts_line(found, _kernels_of(matched.vanished) + _kernels_of(matched.appeared)))
     found = in_order(found)
-    named = titles([(one.new.file, one.new.kernel, one.new.scope) for one in found])
+    several = len({one.new.file for one in found}) > 1
+    places = [(one.new.file, one.new.kernel, one.new.scope) for one in found]
+    named = titles(places, by_file=several)
     told = dict(zip(map(id, found), named, strict=True))
     for kernel in by_kernel(found):
         for one in kernel.scopes:

@@ -163,7 +163,7 @@ def _tables(
         apart = kept_apart(subject.kernel, made) if made.policy == "dataflow" else {}
         for why, pairs in apart.items():
             names = "; ".join(grouped(pairs, MOST_APART))
-            yield Text(f"not live together, but side by side: {names}: {why}")
+            yield Text(f"not live together, but at bytes of their own, as {why}: {names}")
         yield from rules_lines(apart)
         note = "" if hoped is None else gain_note(subject.kernel, hoped[0], made, arch)
         last = [] if hoped is None else [hoped_line(subject, *hoped, note)]

@@ -79,7 +79,14 @@ def shortened(text: str, width: int, names: Collection[str]) -> str:
     cut = _with_names([name for name in names if not _is_named(name, text[:kept])])
     if len(cut) > width // 2:
         cut = _ELLIPSIS
-    return text[: width - len(cut)] + cut
+    return _without_half(text[: width - len(cut)], names) + cut
+
+
+def _without_half(text: str, names: Collection[str]) -> str:
+    """The text without the beginning of a name at its end: that name comes after the cut."""
+    word = re.search(r"\w+$", text)
+    is_half = word is not None and any(name.startswith(word.group()) for name in names)
+    return text[: word.start()] if word is not None and is_half else text
 
 
 def _shortened(text: str, width: int, stmt: Stmt) -> str:

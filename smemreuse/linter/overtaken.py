@@ -183,15 +183,16 @@ class OvertakenWaits(Collected):
         end = self._completed.get(phase)  # none of a round that a fast forward leaves out
         others, place = ("other threads", "") if end is None else (end.who, f" at {end.place}")
         completes = f"phase {looked.needed} of {name}{place}"
-        later = "if it comes" if who.startswith("thread ") else "one of these that comes"
+        tardy = "if it" if who.startswith("thread ") else "one of these that"
         hazard = Hazard(
             HazardKind.MISSED_PHASE,
             certain,
             site,
             (storage.name,),
             f"{words.does(who, 'wait')} at {site} {waits}; "
-            f"{words.does(others, 'complete')} {completes} without waiting for {who}: {later} "
-            f"later waits for phase {looked.needed + 1} to end, and that phase may never end",
+            f"{words.does(others, 'complete')} {completes} without waiting for {who}: {tardy} "
+            f"comes to the wait only after that waits for phase {looked.needed + 1} to end, and "
+            "that phase may never end",
             mends.look_in_time(
                 name, name if awaited is None else format_expr(awaited), site, acting
             ),

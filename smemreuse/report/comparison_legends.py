@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 from smemreuse.errors import printable
-from smemreuse.report.columns import BLOCKS, by_registers, percent_text, registers_stop
+from smemreuse.report.columns import BLOCKS, by_registers, percent_text
 from smemreuse.results.comparison import Comparison, PolicyResult
 from smemreuse.results.residents import ESTIMATED
 from smemreuse.results.words import DEFAULT_MERGE
 
-_SHIPPED = "of the layouts that are proved the best for the objective; the default one if none is."
+_SHIPPED = "of the layouts that are proved, the best for the objective; the default one if none is."
 _KEPT = f"`kept`: the layout of the {DEFAULT_MERGE}, as no better one is proved."
 _INNER = (
     "inner: a buffer lives from its first access to its last, even where a loop comes round to it "
@@ -27,6 +27,8 @@ SCOPES = (
     f"{BLOCKS} of a kernel in two scopes: each row has the other scope's buffers side by side, so "
     "the two may differ."
 )
+_MOST_TOLD = 4
+"""Numbers of blocks whose registers are told; others are alike."""
 _ABOVE = "above bound: bytes beyond the lower bound, in % of it."
 
 
@@ -77,11 +79,15 @@ def _default_words(compared: Sequence[Comparison]) -> str:
 
 
 def _registers_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:
-    """What blocks mean where registers stop some."""
-    stopped = next((one for one in results if registers_stop(one.resident, one.blocks)), None)
-    if stopped is not None and stopped.resident is not None and stopped.blocks is not None:
-        words = stopped.registers.words if stopped.registers else ESTIMATED
-        yield Text(by_registers(stopped.resident, stopped.blocks, words), style="dim")
+    """What blocks mean where registers stop some, of each number of blocks once."""
+    told: dict[tuple[int, int], str] = {}
+    for one in results:
+        if one.resident is None or one.blocks is None or one.resident == one.blocks:
+            continue
+        words = one.registers.words if one.registers else ESTIMATED
+        told.setdefault((one.resident, one.blocks), words)
+    for (resident, blocks), words in [*told.items()][:_MOST_TOLD]:
+        yield Text(by_registers(resident, blocks, words), style="dim")
 
 
 def _launch_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:

@@ -109,10 +109,12 @@ def counts_line(found: Sequence[Difference], left: int = 0) -> str:
     grown = sum(one.bytes > 0 for one in kernels)
     fewer = sum(one.bytes < 0 for one in kernels)
     lost = sum(one.lost is not None for one in kernels)
+    rest = len(kernels) - grown - fewer
+    same = f", {rest} as many" if rest and len(kernels) > 1 else ""
     return (
         f"{counted(len(kernels), 'kernel')} compared, {_matched_by(kernels, left)}"
         f"{_architectures(found)}: "
-        f"{grown} took more bytes, {fewer} fewer; {_fewer_blocks(kernels, str(lost))}"
+        f"{grown} took more bytes, {fewer} fewer{same}; {_fewer_blocks(kernels, str(lost))}"
     )
 
 
@@ -248,7 +250,7 @@ def _taken(layout: NamedLayout, before: int) -> str:
     most = architecture(known.arch).largest_for(before)
     if known.block_bytes <= most:
         return ""
-    return f" (a block takes {known.block_bytes:,} bytes in all; {most:,} would allow {before})"
+    return f" ({known.taken}; {most:,} would allow {before})"
 
 
 def heading(found: Difference, title: str | None = None) -> str:

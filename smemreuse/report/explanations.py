@@ -108,10 +108,13 @@ def explain_summary(
     if headroom is not None:
         yield from headroom_lines(headroom, everything=everything)
     if pairs:
+        told = [] if hoped is None else [hoped_words(*hoped)]
         if everything or wanted:
             yield explain_table(out, pairs)
         else:
             yield from grouped_lines(pairs)
+            told += [pair.kept_apart_by for pair in pairs]
+        yield from rules_lines(told)
         return
     names = unique_names(tuple(layouts.apart.buffers))
     used = {names[buffer] for buffer in layouts.apart.live}
@@ -185,7 +188,6 @@ def grouped_lines(pairs: Sequence[Explanation]) -> Iterator[Text]:
         lines = _allowed(found) if found[0].may_share else _refused(found)
         for line in lines:
             yield Text(f"  {line}")
-    yield from rules_lines(pair.kept_apart_by for pair in pairs)
 
 
 def _heading(pair: Explanation) -> str:

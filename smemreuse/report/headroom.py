@@ -110,7 +110,7 @@ def _beyond_lines(both: ShippedHeadroom) -> Iterator[Text]:
         yield Text(f"  {other}: {told}")
 
 
-_APART = "remain, as these may not share with every buffer at the peak, or alignment costs bytes"
+_APART = "lie beside those, where conflicts with other buffers, or alignment, leave them no room"
 _GAPS = "are gaps that alignment leaves"
 """What lies where nothing is live at the peak: buffers that are not live there, or gaps."""
 

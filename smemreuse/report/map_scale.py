@@ -18,13 +18,13 @@ _ROWS, _MOST_ROWS = 8, 16
 class Scale:
     """The byte at which each row ends; maps on one scale can be held against each other.
 
-    `exact` says that every buffer begins and ends on the edge of a row, `even` that all rows are of
-    equal height.
+    `exact` says that every buffer begins and ends on the edge of a row. Rows are of equal height,
+    unless there are `edges`: then each row ends at one of these, or cuts what lies between two.
     """
 
     ends: tuple[int, ...]
     exact: bool
-    even: bool = True
+    edges: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, plans: Sequence[Plan]) -> Scale:
@@ -40,7 +40,7 @@ class Scale:
             rows = pieces * max(n for n in range(1, most + 1) if unit % n == 0)
             return cls(_even(top, rows), exact=True)
         if len(edges) - 1 <= _MOST_ROWS:
-            return cls(tuple(_between(edges)), exact=True, even=False)
+            return cls(tuple(_between(edges)), exact=True, edges=frozenset(edges))
         return cls(_even(top, min(_ROWS, top)), exact=False)
 
     @property
@@ -55,6 +55,11 @@ class Scale:
     def margin(self) -> int:
         """Characters to the left of a map: the bytes, and a space."""
         return len(f"{self.top:,}") + 1
+
+    def label(self, row: int) -> str:
+        """The byte at which a row ends; empty where no buffer begins or ends there."""
+        end = self.ends[row]
+        return f"{end:,}" if not self.edges or end in self.edges else ""
 
     def used(self, arena: int) -> int:
         """The rows that an arena reaches into."""
@@ -72,7 +77,7 @@ class Scale:
         return range(first, first + 1)
 
     def __str__(self) -> str:
-        if not self.even:
+        if self.edges:
             return "rows end where buffers do, not to scale"
         row = f"{round(self.top / self.rows):,} bytes"
         if self.exact:

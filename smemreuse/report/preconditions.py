@@ -13,7 +13,8 @@ from smemreuse.results.serialized import picked
 from smemreuse.results.sites import place_of
 from smemreuse.results.verdict import LINT_STOPPED, unfollowed_words
 
-PROVED = "lint was run on the unmerged kernel: no hazard of the kernel breaks the proof"
+_RUN = "lint was run on the unmerged kernel"
+PROVED = f"{_RUN}: no hazard was found"
 
 _STOPPED = f"{LINT_STOPPED}, which may be less here than for `smemreuse lint`"
 
@@ -43,7 +44,7 @@ def grounds_lines(
     if grounds is None:
         return
     if grounds.proved:
-        yield Text(f"  {PROVED}", style="dim")
+        yield Text(f"  {_proved_words(grounds.report)}", style="dim")
     by_reason: dict[tuple[bool, str], list[str]] = {}
     for one in sorted(grounds.open, key=lambda each: not each.refuted):
         if one.refuted and not refuted:
@@ -60,6 +61,15 @@ def grounds_lines(
     for assumption in (one for one in grounds.report.assumptions if one not in told):
         where = assumed_where(grounds.report, assumption)
         yield Text(f"  the proof assumes that {assumption}{where}", style="dim")
+
+
+def _proved_words(report: LintReport) -> str:
+    """That nothing which a proof assumes is open, whether or not the kernel has other hazards."""
+    count = len(report.hazards)
+    if not count:
+        return PROVED
+    what = "its hazard is not" if count == 1 else f"none of its {count:,} hazards is"
+    return f"{_RUN}: {what} of a kind that breaks the proof"
 
 
 _IS_WRONG: Mapping[HazardKind, str] = {

@@ -54,7 +54,7 @@ def gain_note(kernel: Kernel, hoped: Plan, chosen: Plan, arch: Architecture | No
     more = blocks_more(kernel, hoped, chosen, arch)
     parts = [] if more is None else [f"{counted(more, 'block')} more" if more else "no block more"]
     if hoped.arena_bytes < chosen.lower_bound_bytes:
-        parts.append("below the lower bound, as its live ranges are shorter")
+        parts.append("below dataflow's lower bound, as it is planned from shorter live ranges")
     return f" ({'; '.join(parts)})" if parts else ""
 
 

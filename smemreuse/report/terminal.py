@@ -32,7 +32,17 @@ _LOOPS = "loops"
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "*"}
 _INK = "black"
 _AXES = "across: program order; a letter: its buffer is live there, a dot: free"
-_KEY = "[==) live   r read   w write   * both"
+_LIFE = {
+    "[": "[ gen",
+    "=": "= live",
+    ")": ") kill",
+    "r": "r read",
+    "w": "w write",
+    "*": "* read and write",
+}
+"""The marks of a buffer's row, and what they mean."""
+
+_BAND = "in the row loops < begins   > ends"
 _SYNC = {
     "wait": (":", "wait"),
     "to come": ("+", "barrier that the compiler may insert"),
@@ -71,7 +81,7 @@ def memory_map(
     for row in reversed(range(scale.rows)):
         free = _FREE if row < used else " "
         cells = [free if buffer is None else letters[buffer] for buffer in drawn[row]]
-        text.append(f"{scale.ends[row]:>{margin - 1},} |")
+        text.append(f"{scale.label(row):>{margin - 1}} |")
         _append(text, cells, colours, palette)
         text.append("|\n")
     text.append(f"{0:>{margin - 1}} +{'-' * len(drawn[0])}+")
@@ -152,10 +162,7 @@ def lifetime_chart(
 
     `r`, `w` and `*` are reads, writes, and both, where a column has room for one of them.
     """
-    names = {buffer: timeline.names[buffer] for buffer in spans}
-    longest = max(map(len, (*names.values(), _LOOPS)))
-    margin = min(longest, max(len(_LOOPS), width - _SMALLEST - 3))
-    axis = _Axis(timeline.length, width - margin - 3)
+    margin, axis = _chart_axis(spans, timeline, width)
     text = Text(no_wrap=True)
     for depth in range(_BANDS):
         bands = [one for one in timeline.bands if one.kind == "loop" and one.depth == depth]
@@ -167,9 +174,16 @@ def lifetime_chart(
         if buffer in spans:
             life = _life(buffer, spans[buffer], timeline, axis)
             colours = dict.fromkeys("[=)rw*", number)
-            _line(text, names[buffer][:margin], margin, life, colours, palette)
+            _line(text, timeline.names[buffer][:margin], margin, life, colours, palette)
     text.rstrip()
     return text
+
+
+def _chart_axis(spans: Iterable[Buffer], timeline: Timeline, width: int) -> tuple[int, _Axis]:
+    """The characters to the left of a chart, for the buffers' names, and its axis."""
+    longest = max(map(len, (*(timeline.names[buffer] for buffer in spans), _LOOPS)))
+    margin = min(longest, max(len(_LOOPS), width - _SMALLEST - 3))
+    return margin, _Axis(timeline.length, width - margin - 3)
 
 
 def _sync_row(timeline: Timeline, axis: _Axis) -> list[str]:
@@ -265,14 +279,22 @@ def drawn_lifetimes(
 ) -> RenderableType:
     """The lifetime chart, and what its characters mean."""
     chart = lifetime_chart(spans, timeline, _width(out), _palette(out))
-    return Group(chart, Text(_key(timeline), style="dim"), Text())
+    return Group(chart, Text(_key(spans, timeline, _width(out)), style="dim"), Text())
 
 
-def _key(timeline: Timeline) -> str:
-    """What the characters of a chart mean, of the row `sync` those that it has."""
+def _key(spans: Mapping[Buffer, Span], timeline: Timeline, width: int) -> str:
+    """What the characters of a chart mean that are in it."""
+    _, axis = _chart_axis(spans, timeline, width)
+    drawn = {sign for one in spans for sign in _life(one, spans[one], timeline, axis)}
     kinds = {mark.kind for mark in timeline.marks}
     marks = [f"{sign} {word}" for kind, (sign, word) in _SYNC.items() if kind in kinds]
-    return f"{_KEY}; in the row sync {'   '.join(reversed(marks))}" if marks else _KEY
+    loops = any(one.kind == "loop" and one.depth < _BANDS for one in timeline.bands)
+    parts = [
+        "   ".join(word for sign, word in _LIFE.items() if sign in drawn),
+        _BAND if loops else "",
+        f"in the row sync {'   '.join(reversed(marks))}" if marks else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _alike(plans: Sequence[Plan], timeline: Timeline) -> list[list[Plan]]:

@@ -16,14 +16,15 @@ def numbered(names: Sequence[str]) -> list[str]:
     return [f"{name} #{at}" if many > 1 else name for name, (at, many) in found]
 
 
-def titles(kernels: Sequence[tuple[str, str, str]]) -> list[str]:
-    """A title for each file, name and scope; of kernels of one name, it has the file's too."""
+def titles(kernels: Sequence[tuple[str, str, str]], *, by_file: bool = False) -> list[str]:
+    """A title for each file, name and scope; of kernels of one name, it has the file's too, and
+    with `by_file` always."""
     short = [f"{name} ({scope})" for _, name, scope in kernels]
     total = Counter(short)
     files = [printable(Path(file).name) for file, _, _ in kernels]
     return numbered(
         [
-            one if total[one] == 1 else f"{file}: {one}"
+            one if total[one] == 1 and not by_file else f"{file}: {one}"
             for file, one in zip(files, short, strict=True)
         ]
     )

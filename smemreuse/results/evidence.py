@@ -63,7 +63,9 @@ class Sighting:
             right = self.shown - self.hung
             wrong = f"{self.wrong:,} of {self.launches:,} launches"
             counts.append(f"{right:,} gave wrong results in {wrong}")
-        return f"of {what}, {' and '.join(counts)} {where}"
+        others = self.kernels - self.shown
+        fine = f"; {others:,} did not fail" if others else ""
+        return f"of {what}, {' and '.join(counts)} {where}{fine}"
 
 
 @cache

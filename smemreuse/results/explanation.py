@@ -163,8 +163,8 @@ class Explanation:
 
 
 _SOUND_ALONE = (
-    "live at the same time, so that no plan lets them share, though the checker proves them sound "
-    "at one offset"
+    "their live ranges overlap, so that no plan lets them share; the checker proves that sharing "
+    "at one offset would be sound"
 )
 _BY_THE_TEXT = (
     "live at the same time by the order of the text, which concurrent branches need not keep"

@@ -48,7 +48,12 @@ class Registers:
     @property
     def words(self) -> str:
         """As in `162 a thread, by ptxas`."""
-        return f"{self.count} a thread, {_FROM[self.source]}"
+        return f"{self.count} a thread, {self.origin}"
+
+    @property
+    def origin(self) -> str:
+        """Where the number is from, in words."""
+        return _FROM[self.source]
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,11 @@ class Residents:
         return self.bytes_over if self.limits == (SHARED_MEMORY,) else None
 
     @property
+    def taken(self) -> str:
+        """All that a block asks for, in words; what `most_bytes` are held against."""
+        return f"a block takes {self.block_bytes:,} bytes, without the driver's"
+
+    @property
     def words(self) -> str:
         """How many blocks there are on an SM, and what stops one more."""
         on = f"{self.arch}{' (assumed)' if self.assumed else ''}"
@@ -99,12 +109,12 @@ class Residents:
     def _limit(self, limit: str) -> str:
         if limit == REGISTERS and self.registers is not None:
             room = f"; {self.most_registers} would allow it" if self.most_registers else ""
-            return f"registers ({self.registers.words}{room})"
+            of = f" for each of {self.threads:,} threads" if self.threads else " a thread"
+            each = f"{self.registers.count}{of}"
+            return f"registers ({each}, {self.registers.origin}{room})"
         if limit == THREADS:
             return f"threads ({self.threads:,} a block)"
         if limit == SHARED_MEMORY and self.most_bytes is not None:
-            over = self.block_bytes - self.most_bytes
-            taken = f"a block takes {self.block_bytes:,} bytes in all"  # static ones with them
-            return f"shared memory ({taken}, {over:,} too many)"
+            return f"shared memory ({self.taken}; {self.most_bytes:,} would allow it)"
         words = (REGISTERS, THREADS, SHARED_MEMORY)
         return limit if limit in words else f"the number of {limit}"

@@ -144,7 +144,8 @@ def test_the_answer_comes_first_and_fits_a_screen() -> None:
     (peak,) = (line for line in lines if line.startswith("peak: "))
     assert re.search(r"`.+` \(line \d+\):$", peak)
     stopped = (
-        "one more is stopped by shared memory (a block takes 33,536 bytes in all, 1,024 too many)"
+        "one more is stopped by shared memory (a block takes 33,536 bytes, without the driver's; "
+        "32,512 would allow it)"
     )
     assert f"blocks per SM of sm_80: 4; {stopped}\n" in text
     change = (
@@ -169,7 +170,7 @@ def test_ten_buffers_fit_a_screen(tmp_path: Path) -> None:
     assert all(len(line) <= 160 for line in lines)
     assert "may share, 36 of 45 pairs:" in lines
     beside = lines[lines.index(f"{KEPT_APART}, 9 of 45 pairs:") + 1]
-    assert beside.startswith("  live at the same time, so that no plan lets them share, though ")
+    assert beside.startswith("  their live ranges overlap, so that no plan lets them share; ")
     assert len(run("explain", "--all", path).stdout.splitlines()) > 45
 
 

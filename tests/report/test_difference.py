@@ -113,7 +113,8 @@ def test_fewer_blocks_are_counted_in_numbers_where_one_kernel_has_them() -> None
 def test_a_lost_block_has_the_bytes_that_would_allow_it() -> None:
     """All that a block takes counts, also beside the arena."""
     told = (
-        "; 4 -> 3 blocks per SM of sm_90 (a block takes 65,536 bytes in all; 57,344 would allow 4)"
+        "; 4 -> 3 blocks per SM of sm_90 (a block takes 65,536 bytes, without the driver's; 57,344 "
+        "would allow 4)"
     )
     assert heading(GREW).endswith(told)
     few = replace(NEW, residents=residents(3, 32 * KB))  # for another reason than its bytes

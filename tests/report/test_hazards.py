@@ -30,8 +30,13 @@ OF_COMPILER = report(HazardOrigin.COMPILER, HazardOrigin.COMPILER)
 
 
 COMPILERS = "hazards that the compiler generated do not set the exit code"
-POSSIBLE = "possible hazards do not set the exit code (1 here); with --fail-on possible they do"
-OPEN = "kernels not followed to the end do not set the exit code (1 here); with --strict they do"
+POSSIBLE = (
+    "possible hazards do not set the exit code (1 of them here); with --fail-on possible they do"
+)
+OPEN = (
+    "kernels not followed to the end do not set the exit code (1 of them here); with --strict they "
+    "do"
+)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +45,7 @@ OPEN = "kernels not followed to the end do not set the exit code (1 here); with 
         (
             OF_COMPILER,
             Gate(),
-            [f"by default, {COMPILERS} (2 here); with --fail-on compiler they do"],
+            [f"by default, {COMPILERS} (2 of them here); with --fail-on compiler they do"],
         ),
         (OF_COMPILER, Gate(fail_on=FailOn.COMPILER), []),
         (report(HazardOrigin.COMPILER, HazardOrigin.AUTHOR), Gate(), []),

@@ -38,7 +38,7 @@ def test_a_layout_below_the_bound_says_why_it_may_be() -> None:
     bound = replace(APART, lower_bound_bytes=48 * KB)
     hoped = (SHARED, Verdict(UNPROVED, uncovered=("why not",)))
     found = comparison(SUBJECT, 0, [(bound, Verdict(SOUND))], hoped)
-    below = "below the lower bound, as its live ranges are shorter"
+    below = "below dataflow's lower bound, as it is planned from shorter live ranges"
     assert (
         found.hoped
         == f"a smaller layout of 32,768 bytes (2 blocks more; {below}) is unproved: why not"

@@ -242,7 +242,7 @@ def test_the_default_merge_decides_what_is_saved() -> None:
     assert (FINE.saved_bytes, FINE.gains_block) == (1024, True)
     assert (known.saved_bytes, known.gains_block, known.is_changed) == (0, False, False)
     legend = " ".join(line.plain for line in kernels_legend(out(80), [known]))
-    told = "chosen: of the layouts that are proved the best for the objective; the default one if "
+    told = "chosen: of the layouts that are proved, the best for the objective; the default one if "
     assert f"{told}none is." in legend
     assert "change: in % of default." in legend
 

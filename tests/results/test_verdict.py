@@ -86,8 +86,8 @@ def test_only_what_is_certain_is_forbidden(
         (
             (TOGETHER,),
             SOUND,
-            "live at the same time, so that no plan lets them share, though the checker proves "
-            "them sound at one offset",
+            "their live ranges overlap, so that no plan lets them share; the checker proves that "
+            "sharing at one offset would be sound",
         ),
         (
             (TOGETHER, ARMS),
