@@ -32,13 +32,14 @@ import numpy as np
 
 from smemreuse.analysis.accessed import accessed_within
 from smemreuse.analysis.divergence import ThreadGroup, divergence
-from smemreuse.analysis.solver import Analysis, Arms, Solver
+from smemreuse.analysis.solver import Analysis, Arms, Exits, Solver
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const, Expr, Var, walk
 from smemreuse.ir.kernel import (
     MAX_FOLLOWED,
     Bind,
+    Block,
     Buffer,
     For,
     If,
@@ -49,7 +50,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import LANES, Leaving
-from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.evaluate import Parted, Threads, evaluate, require_alike
 from smemreuse.semantics.periodic import moduli
 from smemreuse.semantics.table import leaves
 
@@ -79,7 +80,7 @@ def is_private(facts: KernelFacts, loop: For | While, buffer: Buffer) -> bool:
     try:
         for value in _values(facts, loop, buffer, group.threads):
             begin = _State(group, np.zeros(size, dtype=bool)).bind(loop.var, value)
-            found = Solver(analysis, keep=False).solve(loop.body, begin)
+            found = analysis.solved(loop.body, begin)
             ends = [state for way, state in found.jumps.items() if way is not Leaving.RETURN]
             ends += [found.end] if found.end is not None else []
             if needed and not all(end.written.all() for end in ends):  # P5
@@ -118,6 +119,15 @@ class _UpwardExposed(Analysis[_State]):
         self._within = facts.ask(accessed_within)
         self._leaving = facts.ask(_leaving)
         self._steps_left = MAX_STEPS
+        self._one_by_one: set[Var] = set()
+
+    def solved(self, block: Block, begin: _State) -> Exits[_State]:
+        """How a block ends; loops are gone through round by round if data decide in which arm."""
+        while True:
+            try:
+                return Solver(self, keep=False).solve(block, begin)
+            except Parted as found:
+                self._one_by_one.update(found.args)
 
     def join(self, one: _State, other: _State) -> _State:
         group, written = self._groups.join(one.group, other.group), one.written & other.written
@@ -182,6 +192,7 @@ class _UpwardExposed(Analysis[_State]):
         """The states of both arms (P3): the threads of each, and the bytes written before the
         branch.
         """
+        require_alike(stmt.condition, state.group.threads)  # P4
         arms = self._groups.arms(stmt, state.group)
         then, orelse = (
             _State(group, state.written) if group is not None and group.threads.count else None
@@ -205,22 +216,13 @@ class _UpwardExposed(Analysis[_State]):
         if isinstance(loop, While) or values is None:
             return None
         at_once = loop not in self._leaving and 0 < threads.count * len(values) <= MAX_LANES
-        at_once = at_once and len(self._facts.ask(_kinds, loop, self._buffer)) == 1
-        if at_once and not self._is_decided_by_data(loop, threads.repeated(loop.var, values)):
+        at_once = at_once and loop.var not in self._one_by_one
+        if at_once and len(self._facts.ask(_kinds, loop, self._buffer)) == 1:
             return [lambda begun: _State(begun.group.repeated(loop.var, values), begun.written)]
         chosen = _chosen(self._facts, loop, self._buffer, values)
         if chosen is None:
             return None
         return [partial(_State.bind, var=loop.var, value=int(value)) for value in chosen]
-
-    def _is_decided_by_data(self, loop: For, repeated: Threads) -> bool:
-        """Whether it is not known which rounds of a loop take an arm that concerns the buffer."""
-        return any(
-            isinstance(stmt, If)
-            and self._buffer in self._within[stmt]
-            and evaluate(stmt.condition, repeated) is None
-            for stmt in walk_statements(loop.body)
-        )
 
 
 # The rounds to look at ---------------------------------------------------------------------------

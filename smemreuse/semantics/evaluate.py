@@ -46,13 +46,15 @@ class Threads:
     """Active threads: their linear indices in the block, and the values of variables in each.
 
     `row` is the extent of threadIdx.x; 0 means that of the whole block, and `NOBODY` that the
-    indices do not name known threads.
+    indices do not name known threads. `rounds` are the variables of loops for each of whose
+    iterations every thread is there once.
     """
 
     ids: np.ndarray
     values: Mapping[Var, Value] = field(default_factory=dict)
     load: LoadHook = unknown_load
     row: int = 0
+    rounds: tuple[Var, ...] = ()
 
     @property
     def count(self) -> int:
@@ -60,7 +62,8 @@ class Threads:
 
     def bind(self, var: Var, value: Value) -> Threads:
         """The same threads with one more variable."""
-        return Threads(self.ids, {**self.values, var: value}, self.load, self.row)
+        values = {**self.values, var: value}
+        return Threads(self.ids, values, self.load, self.row, self.rounds)
 
     def where(self, mask: np.ndarray) -> Threads:
         """Only the threads for which `mask` holds."""
@@ -68,7 +71,7 @@ class Threads:
             var: value[mask] if isinstance(value, np.ndarray) else value
             for var, value in self.values.items()
         }
-        return Threads(self.ids[mask], values, self.load, self.row)
+        return Threads(self.ids[mask], values, self.load, self.row, self.rounds)
 
     def repeated(self, var: Var, choices: np.ndarray) -> Threads:
         """Every thread once for each choice of `var`: a whole loop at once, as more threads."""
@@ -77,7 +80,8 @@ class Threads:
             for known, value in self.values.items()
         }
         values[var] = np.tile(choices, len(self.ids))
-        return Threads(np.repeat(self.ids, len(choices)), values, self.load, self.row)
+        ids = np.repeat(self.ids, len(choices))
+        return Threads(ids, values, self.load, self.row, (*self.rounds, var))
 
 
 def all_threads(axes: Mapping[str, int]) -> Threads:
@@ -104,6 +108,18 @@ _SIGNED = ("let", "ramp", "broadcast", "tuple")
 def evaluate(expr: Expr, threads: Threads) -> Value:
     """The value of an integer expression for the active threads."""
     return _typed(expr, threads)[0]
+
+
+class Parted(Exception):
+    """Iterations that are there at once may take each an arm of its own; `args` are their loops'
+    variables.
+    """
+
+
+def require_alike(condition: Expr, threads: Threads) -> None:
+    """Raises `Parted` where a branch's condition is not known, and iterations are there at once."""
+    if threads.rounds and evaluate(condition, threads) is None:
+        raise Parted(*threads.rounds)
 
 
 def dtype_of(expr: Expr) -> str:

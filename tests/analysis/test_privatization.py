@@ -168,6 +168,16 @@ def test_p4_each_round_may_take_another_arm() -> None:
     assert not private(filled(backwards), use())
 
 
+def test_p4_rounds_may_be_told_apart_by_what_is_bound_in_them() -> None:
+    """More than are gone through one by one; no data decide in which arm."""
+    bound = Bind(N, op("floordiv", J, 2))
+    store_each = store(X, ZERO, op("floormod", J, 32))
+    low = when(op("lt", N, 32), store_each, orelse=(store_each,))
+    assert private(rounds(bound, low, extent=Const(128)), use())
+    some = when(op("lt", N, 8), store_each)
+    assert not private(rounds(bound, some, extent=Const(128)), use())
+
+
 def test_p4_a_loop_of_unknown_length_may_have_no_round() -> None:
     assert not private(rounds(fill(), extent=N), use())
     assert private(rounds(fill(), use(), extent=N))

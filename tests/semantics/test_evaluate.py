@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.types import NO_INTEGER
-from smemreuse.semantics.evaluate import Threads, Value, dtype_of, evaluate, holds, wraps
+from smemreuse.semantics.evaluate import (
+    Parted,
+    Threads,
+    Value,
+    dtype_of,
+    evaluate,
+    holds,
+    require_alike,
+    wraps,
+)
 
 TX = Var("tx")
 VALUES = np.arange(-4, 60) * 1_000_003
@@ -305,6 +314,18 @@ def test_every_thread_has_every_choice_once() -> None:
     assert repeated.ids.tolist() == [0, 0, 1, 1]
     assert plain(repeated.values[TX]) == [0, 0, 1, 1]
     assert plain(repeated.values[var]) == [5, 6, 5, 6]
+
+
+def test_only_iterations_that_are_there_at_once_may_part() -> None:
+    """They do where a condition is not known; `args` name their loops."""
+    one, two, each = Var("i"), Var("k"), np.arange(2)
+    require_alike(UNKNOWN, SMALL)
+    repeated = SMALL.repeated(one, each).repeated(two, each)
+    some = repeated.bind(Var("n"), 1).where(np.arange(len(repeated.ids)) > 2)
+    require_alike(call("lt", one, two), some)
+    with pytest.raises(Parted) as parted:
+        require_alike(call("lt", one, UNKNOWN), some)
+    assert parted.value.args == (one, two)
 
 
 def test_what_wraps_has_something_unsigned_in_it() -> None:

@@ -21,7 +21,7 @@ from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine
-from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.evaluate import Parted, Threads, evaluate, require_alike
 
 MAX_ROUNDS = 64
 """Iterations of a loop that are followed one by one."""
@@ -48,10 +48,6 @@ class Exposed(Exception):
     """An upward-exposed read: a byte may be read that was not written in the scope."""
 
 
-class _DataDecide(Exception):
-    """One iteration may take another arm than the next, of those that are followed at once."""
-
-
 class Privacy:
     """Follows what is done to one buffer, of `size` bytes."""
 
@@ -74,7 +70,6 @@ class Privacy:
         self._prediction = prediction
         self._work = work
         self._steps = 0
-        self._at_once = 0  # loops around whose iterations are followed at once
         self._writers: set[Stmt] = set()
         """What has written the buffer since all threads met."""
 
@@ -202,8 +197,8 @@ class Privacy:
             raise Exposed  # later statements may be executed earlier
         arms = list(self._facts.reaches.arms(stmt, threads))
         is_known = all(known for _, _, known in arms)
-        if self._at_once and is_known and evaluate(stmt.condition, threads) is None:
-            raise _DataDecide
+        if is_known:
+            require_alike(stmt.condition, threads)
         before, after, ways = frozenset(self._writers), set[Stmt](), []
         for block, within, _ in arms:
             self._writers = set(before)
@@ -228,30 +223,17 @@ class Privacy:
         if not len(rounds):
             return written
         if self._does_one_thing(stmt) and threads.count * len(rounds) <= MAX_LANES:
+            before, each = set(self._writers), threads.repeated(stmt.var, rounds)
             try:
-                return self._iterations_at_once(stmt, rounds, threads, written, surely)
-            except _DataDecide:
-                pass  # one by one
+                return self._block(stmt.body, each, written, surely)
+            except Parted:
+                self._writers = before  # one by one
         if len(rounds) > MAX_ROUNDS or stmt.kind == "vectorized":
             self._any_rounds(stmt, threads, written, surely and stmt.kind != "vectorized")
             return written
         for value in rounds:
             written = self._block(stmt.body, threads.bind(stmt.var, int(value)), written, surely)
         return written
-
-    def _iterations_at_once(
-        self, stmt: For, rounds: np.ndarray, threads: Threads, written: np.ndarray, surely: bool
-    ) -> np.ndarray:
-        """Iterations of a loop as more threads. Raises `_DataDecide`."""
-        before = set(self._writers)
-        self._at_once += 1
-        try:
-            return self._block(stmt.body, threads.repeated(stmt.var, rounds), written, surely)
-        except _DataDecide:
-            self._writers = before
-            raise
-        finally:
-            self._at_once -= 1
 
     def _does_one_thing(self, loop: For) -> bool:
         """Whether the buffer is only read, or only written, in a loop."""
