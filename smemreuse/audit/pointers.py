@@ -169,41 +169,36 @@ def _reached(
         }
     )
     owner = {buffer: var for var, buffer in separator.pointers.items()}
+    into_views = version_of(kernel).merges_into_views
     for stmt, known in with_ranges(separator.block(kernel.body)):
         for access, ranges in accesses_in_ranges(stmt, known):
             var = owner.get(access.buffer)
-            if var is None:
-                continue
-            last, within = _last(access, ranges), _within(access, declared[var])
-            if within is not None and last > within:
-                trusted.add(var)
-                last = within
-            if last != UNKNOWN_SIZE:
-                reach[var] = max(reach[var], last)
-            elif not (
-                declared[var]
-                and (version_of(kernel).merges_into_views or _claims(access, declared[var]))
-            ):
-                reach[var] = UNKNOWN_SIZE
+            if var is not None:
+                end, by_view = _end_of(access, ranges, declared[var], into_views)
+                reach[var] = max(reach[var], end)
+                if by_view:
+                    trusted.add(var)
     return reach, trusted
 
 
-def _last(access: MemoryAccess, ranges: Mapping[Var, Interval]) -> int:
-    """How far an access may reach from the pointer on, by the bound of its index."""
-    footprint = access.claimed or access.footprint
+def _end_of(
+    access: MemoryAccess, ranges: Mapping[Var, Interval], declared: int, into_views: bool
+) -> tuple[int, bool]:
+    """How far an access may reach from the pointer on, by the bound of its index, by its view or by
+    what views declare; and whether it is the view, within which that bound does not keep it:
+    indices are taken to stay inside, as in a kernel that is not merged."""
+    footprint, node = access.claimed or access.footprint, access.node
     first = upper_bound(footprint.start, ranges) if footprint.start is not None else None
-    if first is None:
-        return UNKNOWN_SIZE
-    return first + footprint.stride * (footprint.count - 1) + footprint.size
-
-
-def _within(access: MemoryAccess, declared: int) -> int | None:
-    """How far a view lets an element be accessed, from the pointer on: indices are taken to stay
-    inside, as in a kernel that is not merged. None where it is accessed by its address."""
+    further = footprint.stride * (footprint.count - 1) + footprint.size
+    end = UNKNOWN_SIZE if first is None else first + further
+    view = node.buffer if isinstance(node, (Load, Store)) else None
+    within = view.size if view is not None and constant(view.elem_offset) == 0 else None
     if access.claimed is not None and declared:
-        return declared  # a descriptor's claim counts from where its pointer began
-    view = access.node.buffer if isinstance(access.node, (Load, Store)) else None
-    return view.size if view is not None and constant(view.elem_offset) == 0 else None
+        within = declared  # a descriptor's claim counts from where its pointer began
+    if within is not None and end > within:
+        return within, True
+    as_declared = declared and (into_views or _claims(access, declared))
+    return (declared if as_declared and first is None else end), False
 
 
 def _claims(access: MemoryAccess, size: int) -> bool:
