@@ -22,20 +22,22 @@ def guards_within(stmt: Stmt) -> Mapping[int, tuple[Condition, ...]]:
     return {node: one for node, one in found.items() if one}
 
 
+def choice_parts(expr: Expr) -> tuple[tuple[Expr, tuple[Condition, ...]], ...]:
+    """The operands of a choice, each with the conditions that it adds; none of what is none."""
+    if not (isinstance(expr, Call) and expr.op in CHOICES and len(expr.args) == 3):
+        return ()
+    condition, one, two = expr.args
+    return (condition, ()), (one, ((condition, True),)), (two, ((condition, False),))
+
+
 def _places(
     expr: Expr, around: tuple[Condition, ...]
 ) -> Iterator[tuple[Expr, tuple[Condition, ...]]]:
     """An expression and all parts of it, each with the conditions under which it is evaluated."""
     yield expr, around
-    if isinstance(expr, Call) and expr.op in CHOICES and len(expr.args) == 3:
-        condition, one, two = expr.args
-        yield from _places(condition, around)
-        yield from _places(one, (*around, (condition, True)))
-        yield from _places(two, (*around, (condition, False)))
-    elif isinstance(expr, Call) and expr.op in ("and", "or") and len(expr.args) == 2:
+    parts = choice_parts(expr) or tuple((child, ()) for child in children(expr))
+    if isinstance(expr, Call) and expr.op in ("and", "or") and len(expr.args) == 2:
         first, second = expr.args
-        yield from _places(first, around)
-        yield from _places(second, (*around, (first, expr.op == "and")))
-    else:
-        for child in children(expr):
-            yield from _places(child, around)
+        parts = (first, ()), (second, ((first, expr.op == "and"),))
+    for part, conditions in parts:
+        yield from _places(part, (*around, *conditions))

@@ -12,9 +12,10 @@ import re
 from dataclasses import dataclass, replace
 
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Pointer, Var, constant
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, constant
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt, Store, element_bits, expressions_of
 from smemreuse.semantics.elements import addressed_element, flat_index, is_typed, pointee_bits
+from smemreuse.semantics.guards import Condition, choice_parts
 from smemreuse.semantics.pointers import Pointers, mask_of
 from smemreuse.semantics.table import effect_of
 from smemreuse.versions.thread_sync import ThreadSync
@@ -45,7 +46,7 @@ class AccessEntry:
     extent: Expr = Const(1)
     is_copy: bool = False
     is_atomic: bool = False
-    guards: tuple[tuple[Expr, bool], ...] = ()
+    guards: tuple[Condition, ...] = ()
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -60,7 +61,7 @@ class _Context:
 
     is_copy: bool = False
     is_atomic: bool = False
-    guards: tuple[tuple[Expr, bool], ...] = ()
+    guards: tuple[Condition, ...] = ()
 
 
 def entries_of(stmt: Stmt, pointers: Pointers, rules: ThreadSync) -> tuple[AccessEntry, ...]:
@@ -87,16 +88,11 @@ class _Recorder:
             self.element(expr.buffer, expr.indices, False, context)
             for child in expr.indices:
                 self.through(child, context)
-        elif isinstance(expr, Call) and expr.op in CHOICES and len(expr.args) == 3:
-            self._choice(expr, context)
+        elif parts := choice_parts(expr):
+            for part, conditions in parts:
+                self.through(part, replace(context, guards=(*context.guards, *conditions)))
         elif isinstance(expr, Call):
             self._operation(expr, context)
-
-    def _choice(self, call: Call, context: _Context) -> None:
-        condition, one, other = call.args
-        self.through(condition, context)
-        for value, holds in ((one, True), (other, False)):
-            self.through(value, replace(context, guards=(*context.guards, (condition, holds))))
 
     def _operation(self, call: Call, context: _Context) -> None:
         """Visits a call: an address or access pointer is an entry, operands are visited in turn."""
