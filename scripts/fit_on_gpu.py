@@ -15,8 +15,8 @@ the GPU to one of them.
 from __future__ import annotations
 
 import argparse
-import math
 import os
+import statistics
 import sys
 import time
 from collections import Counter
@@ -25,7 +25,7 @@ from typing import Any
 
 from scripts.apart import doing
 from scripts.results import about_gpu, write
-from scripts.spaces.compiling import COMPILED, compiled
+from scripts.spaces.compiling import COMPILED, compiled, outcome_of
 from scripts.spaces.launching import OK
 from scripts.spaces.team import COMPILING, Answers, Device, Job, chunks, parser, run_apart, served
 
@@ -61,12 +61,6 @@ def work(arch: str, options: dict[str, Any], lock: str | None) -> Answers:
         return found
 
     return served(measure, lock)
-
-
-def outcome_of(run: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What came of a tile's levers."""
-    found: Mapping[str, Any] = run.get("fitting") or run["speedup"]
-    return found
 
 
 def summary(family: str, shape: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -125,7 +119,7 @@ def main() -> int:
             summary(name, next(iter(spaces[name].shapes)), runs) for name, runs in found.items()
         ]
         gains = [one["gain"] for one in rows if one["gain"]]
-        mean = math.exp(sum(map(math.log, gains)) / len(gains)) if gains else None
+        mean = statistics.geometric_mean(gains) if gains else None
         about_all = {**merged, "geometric_mean": mean and round(mean, 4)}
         return {**about, **about_all, "best": rows, "runs": found}
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.results import markdown
+from scripts.spaces.compiling import outcome_of
 
 KINDS = (
     ("products in slices", " slices"),
@@ -55,7 +56,7 @@ def main() -> None:
 def pairs_in(data: Mapping[str, Any]) -> Iterator[Pair]:
     """The tiles that ran both ways, with what the model said."""
     for one in (each for runs in data["runs"].values() for each in runs):
-        outcome = one.get("fitting") or one.get("speedup") or {}
+        outcome = outcome_of(one)
         written, gain = one.get("written") or {}, outcome.get("said")
         said = 1 / gain if gain else outcome.get("slowdown")
         if said and one["status"] == written.get("status") == "ok":

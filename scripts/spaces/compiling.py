@@ -51,10 +51,9 @@ def compiled(
     if error is not None:
         found["error"] = error
     found |= {"kernels": [], "registers": None, "frame": None}
-    if session.fittings:
-        found["fitting"] = fitting_data(session.fittings[-1])
-    if session.speedups:
-        found["speedup"] = speedup_data(session.speedups[-1])
+    for name, outcomes in (("fitting", session.fittings), ("speedup", session.speedups)):
+        if outcomes:
+            found[name] = levers_data(outcomes[-1])
     if status != LOWERING_FAILED:
         found["kernels"] = [described(lowered) for lowered in session.kernels]
         if session.left:
@@ -87,28 +86,25 @@ def described(lowered: Any) -> dict[str, Any]:
     }
 
 
-def speedup_data(found: Any) -> dict[str, Any]:
-    """What was done for speed."""
-    return {
+def levers_data(found: Any) -> dict[str, Any]:
+    """What was done that a function fits, or for speed, and what the model said of that."""
+    from smemreuse.results.fitting import Fitting
+
+    about = {
         "before": found.before,
         "after": found.after,
-        "blocks": list(found.blocks),
         "steps": [str(one.lever.sentence) for one in found.steps],
-        "said": found.gain and round(found.gain, 3),
         "why": found.why,
     }
+    if isinstance(found, Fitting):
+        slowdown = found.slowdown and round(found.slowdown, 3)
+        return {**about, "fits": found.fits, "slowdown": slowdown}
+    return {**about, "blocks": list(found.blocks), "said": found.gain and round(found.gain, 3)}
 
 
-def fitting_data(found: Any) -> dict[str, Any]:
-    """What was done that a function fits."""
-    return {
-        "before": found.before,
-        "after": found.after,
-        "fits": found.fits,
-        "steps": [str(one.lever.sentence) for one in found.steps],
-        "slowdown": found.slowdown and round(found.slowdown, 3),
-        "why": found.why,
-    }
+def outcome_of(run: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What came of a tile's levers; nothing where none were asked for."""
+    return run.get("fitting") or run.get("speedup") or {}
 
 
 def grid_of(kernel: Any) -> list[int] | None:
