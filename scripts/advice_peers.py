@@ -13,6 +13,7 @@ import importlib.metadata
 import inspect
 import itertools
 import json
+import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ from scripts.peers.mapping import (
     tops,
 )
 from scripts.results import markdown, options_of, today, write
-from scripts.spaces.scoring import CARD, TOPS, Measured, advice_on, geometric_mean, key_of, measured
+from scripts.spaces.scoring import CARD, TOPS, Measured, advice_on, key_of, measured
 from smemreuse.targets.cards import CARDS
 
 GEMM, ATTENTION = "gemm", "attention"
@@ -147,7 +148,10 @@ def summary(shapes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if rows:
             family, held_out = kind
             head = {"family": family, "held_out": held_out, "who": who, "rule": rule}
-            means = {most: geometric_mean([row[f"top{most}"] for row in rows]) for most in TOPS}
+            means = {
+                most: statistics.geometric_mean([row[f"top{most}"] for row in rows])
+                for most in TOPS
+            }
             found.append({**head, "shapes": len(rows), **told(means)})
     return found
 

@@ -178,6 +178,14 @@ def answer(command: Sequence[str], seconds: float, **environ: str) -> dict[str, 
         return {"hangs": True} if ended.late else {"error": str(ended)}
 
 
+def found_apart(command: Sequence[str], seconds: float, **known: Any) -> dict[str, Any]:
+    """What a process has found; or what is `known`, with its `error`: that it hangs is one."""
+    told = answer(command, seconds)
+    error = {**known, "error": told.get("error", f"not done in {seconds} s")}
+    found: dict[str, Any] = told.get("found") or error
+    return found
+
+
 Named = tuple[dict[str, Any], Worker]
 """What is known of a kernel beforehand, and the process that compiles it and launches it then."""
 

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from scripts.apart import answer, command_of
+from scripts.apart import command_of, found_apart
 from scripts.findings_page import AGAIN
 from scripts.harness import FLUSH, event_times, ratio
 from scripts.reproduce_on_gpu import GROUPS, PROGRAMS, asked_for, names_of, reproduced
@@ -68,8 +68,7 @@ def kernels_once(names: Iterable[str]) -> list[str]:
 def kernels_of(name: str, folder: Path) -> Iterator[tuple[dict[str, Any], Path]]:
     """A program's kernels that have fixes, each with its findings and a file that has both."""
     options = ("--arch", ARCH, "--lower-only")
-    told = answer(command_of(reproduced, name, str(folder), options), SECONDS_WRITING)
-    found = told.get("found") or {"error": told.get("error", f"not done in {SECONDS_WRITING} s")}
+    found = found_apart(command_of(reproduced, name, str(folder), options), SECONDS_WRITING)
     if "error" in found:
         raise RuntimeError(found["error"])
     kernels: dict[str, tuple[dict[str, Any], Path]] = {}
@@ -85,10 +84,9 @@ def kernels_of(name: str, folder: Path) -> Iterator[tuple[dict[str, Any], Path]]
 
 def cost_of(row: Mapping[str, Any], script: Path, lock: Path, turns: int) -> dict[str, Any]:
     """A kernel's times, and those of its fixed form over them."""
-    told = answer(command_of(timed, str(script), str(lock), turns), SECONDS_TIMING)
-    if "found" not in told:
-        return {**row, "error": told.get("error", f"not done in {SECONDS_TIMING} s")}
-    times = told["found"]
+    times = found_apart(command_of(timed, str(script), str(lock), turns), SECONDS_TIMING)
+    if "error" in times:
+        return {**row, **times}
     if not turns:
         return dict(row)
     over = {name: ratio(times[name], times[AS_IT_IS]) for name in (MENDED, AGAIN)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import statistics
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -49,6 +50,20 @@ BYTES = Merge("smemreuse bytes", policy="dataflow")
 SPEED = Merge("smemreuse speed", policy="dataflow", objective="speed")
 
 # Launches -----------------------------------------------------------------------------------------
+
+
+def fresh_generator(device: str = "cuda") -> Any:
+    """Random numbers, others each time."""
+    import torch
+
+    return torch.Generator(device=device).manual_seed(time.time_ns() % 2**31)
+
+
+def fresh_inputs(kernel: Any, config: Any, device: str = "cuda") -> Any:
+    """Random arguments of a benchmark, fixture or space, others each time."""
+    import torch
+
+    return kernel.inputs(config, fresh_generator(device), torch.device(device))
 
 
 class Launched(Protocol):
@@ -114,6 +129,11 @@ def same_bits(one: Any, other: Any) -> bool:
     import torch
 
     return bool(torch.equal(one.view(torch.uint8), other.view(torch.uint8)))
+
+
+def same_outputs(one: Mapping[int, Any], other: Mapping[int, Any]) -> bool:
+    """Whether each of some outputs has the same bits in another launch."""
+    return all(same_bits(output, other[index]) for index, output in one.items())
 
 
 def relative_error(found: Any, wanted: Any) -> float:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import statistics
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,7 @@ from typing import Any
 from scripts.apart import answer, command_of
 from scripts.benchmarks.timing import measure
 from scripts.benchmarks.variants import Variant
-from scripts.harness import launch, ratio, same_bits
+from scripts.harness import fresh_inputs, launch, ratio, same_outputs
 from scripts.lint_on_gpu import judged
 from scripts.results import ARCH, about_gpu, options_of, write
 from smemreuse.results.sites import Site
@@ -128,16 +127,13 @@ def _scanned_apart(tile: str, names: Sequence[str]) -> list[dict[str, Any]] | No
 
 def scanned(tile: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """Launches the variants of a tile in turns on the same inputs, and times them."""
-    import torch
-
     from fixtures.benchmarks import BENCHMARKS
 
     benchmark = BENCHMARKS["chunk_scan"]
     config = benchmark.config(tile)
     found = scan_variants(tile, names)
     variants = [Variant(name, kernel=one.kernel) for name, one in found]
-    generator = torch.Generator(device="cuda").manual_seed(time.time_ns() % 2**31)
-    args = benchmark.inputs(config, generator, torch.device("cuda"))
+    args = fresh_inputs(benchmark, config)
     expected = benchmark.reference(args, config)
     first: dict[str, Any] = {}
     for _ in range(LAUNCHES):
@@ -156,9 +152,7 @@ def scanned(tile: str, names: Sequence[str]) -> list[dict[str, Any]]:
             "launches": variant.launches,
             "wrong_launches": variant.wrong_launches,
             "differing_launches": max(variant.differing.values()),
-            "as_by_hand": all(
-                same_bits(output, steady[index]) for index, output in first[variant.merge].items()
-            ),
+            "as_by_hand": same_outputs(first[variant.merge], steady),
             "worst_error": variant.worst_error,
             "median_ms": statistics.median(variant.rounds_ms),
             **(

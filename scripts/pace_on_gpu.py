@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -24,7 +23,7 @@ from typing import Any
 from scripts.apart import Ended, Worker, command_of, doing
 from scripts.benchmarks.timing import measure
 from scripts.benchmarks.variants import Variant
-from scripts.harness import launch, ratio
+from scripts.harness import fresh_inputs, launch, ratio
 from scripts.results import ARCH, about_gpu, options_of, write
 from smemreuse.reproduce.cuda import DELAY, with_definitions
 
@@ -128,8 +127,6 @@ def only_compiled(name: str, config: Mapping[str, Any], mend: bool, late: bool) 
 
 def launched(name: str, config: Mapping[str, Any], mend: bool, late: bool) -> Found:
     """Launches one kernel again and again on the same fresh inputs."""
-    import torch
-
     from fixtures.benchmarks import BENCHMARKS
 
     benchmark = BENCHMARKS[name]
@@ -138,8 +135,7 @@ def launched(name: str, config: Mapping[str, Any], mend: bool, late: bool) -> Fo
     if late and "clock64()" not in kernel.get_kernel_source():
         return {**told, "sleeps": 0}
     variant = Variant("mended" if mend else "as it is", kernel=kernel)
-    generator = torch.Generator(device="cuda").manual_seed(time.time_ns() % 2**31)
-    args = benchmark.inputs(config, generator, torch.device("cuda"))
+    args = fresh_inputs(benchmark, config)
     expected = benchmark.reference(args, config)
     first: dict[int, Any] = {}
     for _ in range(LAUNCHES):

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scripts.apart import answer, command_of
+from scripts.apart import command_of, found_apart
 from scripts.results import ARCH, ROOT, about_gpu, options_of, write
 from smemreuse.results.reproduction import MENDED, MENDED_DELAYED
 
@@ -246,11 +246,7 @@ def measured(names: Sequence[str], folder: Path) -> list[dict[str, Any]]:
 
     def one(name: str) -> dict[str, Any]:
         arguments = (name, str(folder / name), [*options, "--jobs", str(PROGRAMS[name].jobs)])
-        told = answer(command_of(reproduced, *arguments), SECONDS_EACH)
-        found: dict[str, Any] = told.get("found") or {
-            "program": name,
-            "error": told.get("error", f"not done in {SECONDS_EACH} s"),
-        }
+        found = found_apart(command_of(reproduced, *arguments), SECONDS_EACH, program=name)
         for row in found.get("findings", ()):
             gave = "; ".join(
                 f"{variant}: {'hangs' if it['hangs'] else it['error'] or it['differing']}"

@@ -30,8 +30,9 @@ from scripts.harness import (
     Judged,
     Merge,
     event_times,
+    fresh_inputs,
     launch,
-    same_bits,
+    same_outputs,
 )
 from scripts.results import about_gpu, first_line, options_of, write
 
@@ -159,13 +160,9 @@ def check(fixture: Any, runs: Sequence[Run]) -> None:
 
     Every variant is launched several times on the same inputs: a race need not show at once.
     """
-    import torch
-
-    device = torch.device("cuda")
     config = fixture.configs[runs[0].config]
-    for seed in range(CHECKS):
-        generator = torch.Generator(device="cuda").manual_seed(time.time_ns() % 2**31 + seed)
-        args = fixture.inputs(config, generator, device)
+    for _ in range(CHECKS):
+        args = fresh_inputs(fixture, config)
         expected = fixture.reference(args, config)
         unmerged: dict[str, dict[int, Any]] = {}
         for run in [*runs] * LAUNCHES_PER_CHECK:
@@ -178,17 +175,13 @@ def check(fixture: Any, runs: Sequence[Run]) -> None:
             run.correct = not run.wrong_launches
             base = unmerged.get(run.lowering)
             if base is not None and run.merge != UNMERGED:
-                run.compare(all(same_bits(one, base[at]) for at, one in outputs.items()))
+                run.compare(same_outputs(outputs, base))
 
 
 def measure(fixture: Any, runs: Sequence[Run]) -> None:
     """Times the variants of one fixture and configuration in turns."""
-    import torch
-
-    device = torch.device("cuda")
     config = fixture.configs[runs[0].config]
-    generator = torch.Generator(device="cuda").manual_seed(time.time_ns() % 2**31)
-    args = fixture.inputs(config, generator, device)
+    args = fresh_inputs(fixture, config)
     timed = [run for run in runs if run.kernel is not None and not run.launch_error]
     for round_number in range(TIMED_ROUNDS + 1):
         for run in timed:

@@ -10,6 +10,7 @@ was let through, or something feasible dropped.
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 import time
 from collections.abc import Collection, Sequence
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.results import options_of, write
-from scripts.spaces.scoring import CARD, TOPS, Score, advice_on, geometric_mean, measured, score
+from scripts.spaces.scoring import CARD, TOPS, Score, advice_on, measured, score
 
 LOOKED_AT, HELD_OUT, LATER = "", ", held out", ", looked at later"
 FIRST_HELD_OUT = ("chunk_scan", "convolution")
@@ -29,7 +30,7 @@ def summary(scores: Sequence[Score]) -> dict[str, Any]:
     found: dict[str, Any] = {"shapes": len(scores)}
     for most in TOPS:
         parts = [one.top[most] for one in scores]
-        found[f"top{most}"] = round(geometric_mean(parts), 4)
+        found[f"top{most}"] = round(statistics.geometric_mean(parts), 4)
         found[f"top{most}_worst"] = round(min(parts), 4)
     correlation = sum(one.correlation for one in scores) / len(scores)
     found["rank_correlation"] = round(correlation, 3)

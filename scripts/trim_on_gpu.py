@@ -10,17 +10,15 @@ if what was trimmed was wrong, or another in any launch.
 
 from __future__ import annotations
 
-import math
 import statistics
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from scripts.apart import answer, command_of
+from scripts.apart import command_of, found_apart
 from scripts.benchmarks.timing import measure
 from scripts.benchmarks.variants import Variant
-from scripts.harness import launch, ratio, same_bits
+from scripts.harness import fresh_inputs, launch, ratio, same_outputs
 from scripts.results import ARCH, about_gpu, options_of, write
 
 MENDED, TRIMMED = "mended", "mended, trimmed"
@@ -58,13 +56,10 @@ def measured(name: str, tile: str, lock: str | None) -> dict[str, Any]:
     found: dict[str, Any] = {"kernel": name, "tile": tile, "taken_out": kernels[TRIMMED][1]}
     if lock is None:
         return found
-    import torch
-
     with alone(Path(lock)):
         config = benchmark.config(tile)
         variants = [Variant(title, kernel=one) for title, (one, _) in kernels.items()]
-        generator = torch.Generator(device="cuda").manual_seed(time.time_ns() % 2**31)
-        args = benchmark.inputs(config, generator, torch.device("cuda"))
+        args = fresh_inputs(benchmark, config)
         expected = benchmark.reference(args, config)
         differing = unsteady = 0
         before: Any = None
@@ -77,8 +72,8 @@ def measured(name: str, tile: str, lock: str | None) -> dict[str, Any]:
                 variant.judge(given, expected, benchmark.tolerance)
                 outputs.append(given)
             one, two = outputs
-            differing += not _same(one, two)
-            unsteady += before is not None and not _same(one, before)
+            differing += not same_outputs(one, two)
+            unsteady += before is not None and not same_outputs(one, before)
             before = one
         measure(benchmark, config, variants)
     mended, trimmed = variants
@@ -92,10 +87,6 @@ def measured(name: str, tile: str, lock: str | None) -> dict[str, Any]:
         "median_ms": [round(statistics.median(one.rounds_ms), 5) for one in variants],
         "of_mended": ratio(trimmed.rounds_ms, mended.rounds_ms),
     }
-
-
-def _same(one: Any, other: Any) -> bool:
-    return all(same_bits(output, other[index]) for index, output in one.items())
 
 
 def main() -> int:
@@ -113,17 +104,15 @@ def main() -> int:
         lock = None if options.rehearse else str(Path(folder) / "gpu.lock")
 
         def one(job: tuple[str, str]) -> dict[str, Any]:
-            told = answer(command_of(measured, *job, lock), SECONDS_EACH)
-            error = {"kernel": job[0], "tile": job[1], "error": told.get("error", "not done")}
-            found: dict[str, Any] = told.get("found") or error
-            return found
+            command = command_of(measured, *job, lock)
+            return found_apart(command, SECONDS_EACH, kernel=job[0], tile=job[1])
 
         with ThreadPoolExecutor(2 if options.rehearse else AT_ONCE) as pool:
             runs = list(pool.map(one, jobs))
     for run in runs:
         print(run["kernel"], run["tile"], run.get("of_mended"), run.get("error", ""), flush=True)
     shares = [run["of_mended"]["median"] for run in runs if "of_mended" in run]
-    mean = math.exp(sum(map(math.log, shares)) / len(shares)) if shares else None
+    mean = statistics.geometric_mean(shares) if shares else None
     write(options.out, {**about, "geometric_mean": mean and round(mean, 4), "runs": runs})
     return int(any(map(_is_bad, runs)))
 

@@ -22,7 +22,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from scripts.apart import answer, command_of
+from scripts.apart import command_of, found_apart
 from scripts.results import about_gpu, options_of, write
 from scripts.spaces.launching import Launcher
 
@@ -126,10 +126,7 @@ def in_own_process(space: str, way: str, options: argparse.Namespace) -> dict[st
     """A way's result; what goes wrong is in `error`."""
     named = listed(options.configs, space)
     asked = (*space.split(":", 1), way, named, options.top, options.arch)
-    told = answer(command_of(tune, *asked), SECONDS)
-    error = told.get("error", f"not done in {SECONDS} s")
-    found: dict[str, Any] = told.get("found") or {"space": space, "way": way, "error": error}
-    return found
+    return found_apart(command_of(tune, *asked), SECONDS, space=space, way=way)
 
 
 def parser() -> argparse.ArgumentParser:

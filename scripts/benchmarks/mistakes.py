@@ -22,6 +22,7 @@ from scripts.harness import (
     SPEED,
     TILELANG,
     Merge,
+    fresh_generator,
     same_bits,
 )
 from scripts.results import first_line
@@ -132,9 +133,7 @@ def compare(variants: Sequence[Variant], given: Sequence[Argument]) -> dict[str,
 
     That one is launched twice; where it does not fit TileLang's default takes its place.
     """
-    import torch
-
-    generator = torch.Generator(device=DEVICE).manual_seed(time.time_ns() % 2**31)
+    generator = fresh_generator(DEVICE)
     base, begin = variants[0], time.monotonic()
     written: set[str] = set()
     finite = True

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scripts.benchmarks.variants import DEFAULT, Variant
-from scripts.harness import FLUSH, UNMERGED, event_times, launch, same_bits
+from scripts.harness import FLUSH, UNMERGED, event_times, fresh_inputs, launch, same_bits
 
 DEVICE = "cuda"
 CHECKS = 2
@@ -29,13 +28,9 @@ def check(
 
     Says what it is `doing` before each launch: one that hangs is known by that.
     """
-    import torch
-
-    device = torch.device(DEVICE)
-    for seed in range(CHECKS):
-        generator = torch.Generator(device=DEVICE).manual_seed(time.time_ns() % 2**31 + seed)
+    for _ in range(CHECKS):
         doing("making inputs and a reference")
-        args = benchmark.inputs(config, generator, device)
+        args = fresh_inputs(benchmark, config, DEVICE)
         expected = benchmark.reference(args, config)
         first: dict[str, dict[int, Any]] = {}
         for variant in [*variants] * LAUNCHES_PER_CHECK:
@@ -67,8 +62,7 @@ def measure(benchmark: Any, config: Mapping[str, int], variants: Sequence[Varian
 
     if not variants:
         return
-    generator = torch.Generator(device=DEVICE).manual_seed(time.time_ns() % 2**31)
-    args = benchmark.inputs(config, generator, torch.device(DEVICE))
+    args = fresh_inputs(benchmark, config, DEVICE)
     flush = torch.empty(FLUSH, dtype=torch.uint8, device=DEVICE)
     for turn in range(ROUNDS + 1):
         at = turn % len(variants)  # who goes first changes, too

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,7 +134,3 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     """Spearman's; equal values in the order in which they stand."""
     first, second = (np.argsort(np.argsort(values, kind="stable")) for values in (one, other))
     return float(np.corrcoef(first, second)[0, 1])
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values))

@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
-from scripts.apart import Ended, Worker, answer, command_of, doing
+from scripts.apart import Ended, Worker, answer, command_of, doing, found_apart
 
 
 def named(word: str) -> list[str]:
     print("what a compiler says")
     return [word, os.environ["GIVEN"]]
+
+
+def finds(word: str) -> dict[str, str]:
+    return {"word": word}
 
 
 def fails(why: str) -> None:
@@ -66,6 +70,15 @@ def test_a_process_that_hangs_or_fails_costs_no_more_than_itself() -> None:
     assert told(hangs, seconds=3) == {"hangs": True}
     assert told(fails, "no card") == {"error": "ended with 1, starting: ValueError: no card"}
     assert told(exits, 3) == {"error": "ended with 3, starting"}
+
+
+def test_what_is_known_is_told_with_the_error_of_a_process() -> None:
+    assert found_apart(command_of(fails, "no card"), 60, tile="64") == {
+        "tile": "64",
+        "error": "ended with 1, starting: ValueError: no card",
+    }
+    assert found_apart(command_of(hangs), 2, tile="64")["error"] == "not done in 2 s"
+    assert found_apart(command_of(finds, "one"), 60, tile="64") == {"word": "one"}
 
 
 def test_a_generator_is_asked_until_its_last_answer_and_then_started_anew() -> None:

@@ -39,9 +39,7 @@ def test_a_kernel_with_fixes_is_timed_once_for_all_its_findings(
         for name, script in scripts.items()
     ]
     monkeypatch.setattr(fix_costs_on_gpu, "command_of", lambda *_arguments: [])
-    monkeypatch.setattr(
-        fix_costs_on_gpu, "answer", lambda *_arguments: {"found": {"findings": found}}
-    )
+    monkeypatch.setattr(fix_costs_on_gpu, "found_apart", lambda *_arguments: {"findings": found})
     ((row, script),) = kernels_of("program", tmp_path)
     assert script == tmp_path / "fixed.py"
     assert [one["finding"] for one in row["findings"]] == ["1", "2"]

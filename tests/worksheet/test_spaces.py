@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
 
-from scripts.spaces.scoring import FOLDER, geometric_mean, rank_correlation
+from scripts.spaces.scoring import FOLDER, rank_correlation
 from smemreuse.results.advice import Estimate
 from smemreuse.targets.cards import H200
 from smemreuse.worksheet import Attention, Decode, Gemm, TileWork
@@ -91,7 +92,7 @@ def summaries() -> Iterator[str]:
     """Rows of the table in `docs/advise.md`."""
     for family in FAMILIES:
         found = [one for one in SHAPES if one.family == family]
-        tops = [(geometric_mean([one.top(most) for one in found])) for most in (1, 5)]
+        tops = [statistics.geometric_mean([one.top(most) for one in found]) for most in (1, 5)]
         worst = min(one.top(5) for one in found)
         correlation = sum(one.correlation for one in found) / len(found)
         count = sum(len(one.ranked) for one in found)
