@@ -14,9 +14,10 @@ from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.unfollowed import unfollowed
 from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.operations import operations_of
 from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation.reach import Reaches
-from smemreuse.checker.slice import ProgramSlice, operations_of
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.given import NOTHING_GIVEN, GivenInputs
 from smemreuse.checker.verdict.check import DEFAULT_BUDGET
 from smemreuse.ir.expr import Call, Var

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Set
 
-from smemreuse.checker.slice import operations_of
+from smemreuse.checker.operations import operations_of
 from smemreuse.ir.expr import Call, Load, Pointer, Var
 from smemreuse.ir.kernel import (
     Bind,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from smemreuse.checker.budget import limit_work
-from smemreuse.checker.slice import operations_of
+from smemreuse.checker.operations import operations_of
 from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate, Proposal

@@ -6,7 +6,7 @@ out where it is applied, and what the compiler does after the merge is done once
 
 from __future__ import annotations
 
-from smemreuse.checker.slice import Operations, operations_of
+from smemreuse.checker.operations import Operations, operations_of
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.expr import Expr, Load, Var, walk
 from smemreuse.ir.kernel import Attr, Bind, For, If, Stmt, While, walk_statements

@@ -9,7 +9,7 @@ from math import prod
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.layout import ByteLayout
-from smemreuse.checker.slice import operations_of
+from smemreuse.checker.operations import operations_of
 from smemreuse.ir.expr import Expr, Load, Var, variables_in, walk
 from smemreuse.ir.kernel import (
     DYNAMIC_SCOPE,

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 
+from smemreuse.checker.operations import Operations
 from smemreuse.checker.separation.reach import Reach, Reaches, aligned_barriers
 from smemreuse.checker.separation.tree import Tree
-from smemreuse.checker.slice import Operations
 from smemreuse.checker.values.descriptors import Holders
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import constant

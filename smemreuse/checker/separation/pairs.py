@@ -17,6 +17,7 @@ import numpy as np
 from smemreuse.checker.budget import STATEMENT, Work
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.operations import Operations
 from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation.compared import Compared
 from smemreuse.checker.separation.facts import Accesses, Facts
@@ -24,7 +25,6 @@ from smemreuse.checker.separation.gaps import Gap, Gaps
 from smemreuse.checker.separation.ground import Ground
 from smemreuse.checker.separation.privacy import Exposed, Privacy
 from smemreuse.checker.separation.tree import Scope
-from smemreuse.checker.slice import Operations
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Buffer, For, Kernel, Stmt
 from smemreuse.ir.launch import UnknownThreads, thread_axes

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.slice import Operations
+from smemreuse.checker.operations import Operations
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, constant, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,

@@ -12,9 +12,10 @@ from smemreuse.checker.execution.traces import TraceOutcome, Traces
 from smemreuse.checker.execution.unfollowed import unfollowed
 from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.machine.findings import PairFinding
+from smemreuse.checker.operations import operations_of
 from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation import Separation
-from smemreuse.checker.slice import ProgramSlice, operations_of
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.verdict.static import static_violations
 from smemreuse.ir.kernel import Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
