@@ -13,10 +13,9 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from smemreuse.checker.budget import BUDGET
 from smemreuse.checker.errors import Returned, Stuck, Uncovered
+from smemreuse.checker.execution.concurrent import Branches, ConcurrentBranches
 from smemreuse.checker.execution.joined import JoinedPaths
 from smemreuse.checker.execution.leaves import Leaf
 from smemreuse.checker.execution.setting import Setting
@@ -26,14 +25,13 @@ from smemreuse.checker.loops.iteration import Loops
 from smemreuse.checker.loops.loop_runs import LoopsOfBlock
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import BLOCKED, Agent, Steps
-from smemreuse.checker.machine.convergence import converges
 from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.machine.synchronization import Synchronization
 from smemreuse.checker.predicted.barriers import PredictedBarriers
 from smemreuse.checker.values.cases import Case
 from smemreuse.checker.values.evaluation import Values
-from smemreuse.ir.expr import Expr, Load, Var, walk
+from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     Assert,
@@ -99,6 +97,7 @@ class Trace(JoinedPaths):
         synchronization = Synchronization(*shared, accesses, findings, setting.contended)
         self.waiting = synchronization.waiting
         self._predicted = PredictedBarriers(setting.prediction, *shared, synchronization)
+        self._concurrent = ConcurrentBranches(setting, findings, self._predicted, self._decide)
         self._statements = Statements(
             setting, self.values, accesses, synchronization, self._predicted, self._loops
         )
@@ -143,7 +142,7 @@ class Trace(JoinedPaths):
             if isinstance(stmt, Bind):
                 agent.threads = self.values.bind(stmt, agent.threads)
             elif branches:
-                group = self._specialized(block[index:], agent)
+                group = self._concurrent.at_head(block[index:], agent)
                 if len(group) > 1:
                     skip = index + 1 + block[index:].index(group[-1][0])
                     yield from self._branch_concurrently(group, agent)
@@ -169,65 +168,7 @@ class Trace(JoinedPaths):
             arm.agent.threads = threads
             yield from self._run(block, arm.agent)
 
-    def _specialized(self, block: Block, agent: Agent) -> list[tuple[If, np.ndarray | None]]:
-        """The branches at the head of a block that different threads take, each with who does.
-
-        `if tx < 128: ...` and `if 128 <= tx: ...`, one after the other, run at the same time: the
-        threads that skip the first do not wait for it. One whose condition the lanes of a warp have
-        to evaluate together is the last, and splits no threads that the others leave together; nor
-        does one that comes after what these run together, or any behind that. None comes behind a
-        barrier that a later pass puts in.
-        """
-        group: list[tuple[If, np.ndarray | None]] = []
-        for stmt in block:
-            if group and self._is_parted([branch for branch, _ in group], stmt):
-                break
-            if isinstance(stmt, If) and self._slice(stmt):
-                if group and converges(stmt):
-                    group.append((stmt, None))
-                    break
-                if self._slice.accesses.get(stmt) or (group and _loads(stmt.condition)):
-                    break  # its condition is read in its turn, after what comes before
-                condition = self._decide(stmt.condition, agent)
-                if not isinstance(condition, np.ndarray):
-                    break
-                mask = self._vectors.masks(condition)[0]
-                in_turn = any(taken is None for _, taken in group) or self._splits(mask, group)
-                group.append((stmt, None if in_turn else mask))
-            elif self._slice(stmt) or isinstance(stmt, (Bind, Attr)):
-                break
-        return group
-
-    def _splits(self, mask: np.ndarray, group: list[tuple[If, np.ndarray | None]]) -> bool:
-        """Whether some threads that run an arm of a group together are not alike in a mask."""
-        taken = [one for _, one in group if one is not None]
-        if not taken:
-            return False
-        return any(
-            0 < np.count_nonzero(mask[mine]) < np.count_nonzero(mine)
-            and any(
-                then or self._slice.block(stmt.orelse)
-                for then, (stmt, _) in zip(choice, group, strict=True)
-            )
-            for choice, mine in self._vectors.choices(taken)
-        )
-
-    def _is_parted(self, branches: Sequence[If], stmt: Stmt) -> bool:
-        """Whether all threads are taken to meet between branches and what comes behind them."""
-        is_parted = self._predicted.parts(branches, stmt)
-        if is_parted is False:
-            return False
-        if self._setting.parts is not None:
-            self._setting.may_part = True
-            return self._setting.parts
-        if is_parted is None:
-            self._setting.may_part = True
-            self.findings.fork(UndecidedKind.BARRIER, stmt)
-        return is_parted is True
-
-    def _branch_concurrently(
-        self, group: list[tuple[If, np.ndarray | None]], agent: Agent
-    ) -> Steps:
+    def _branch_concurrently(self, group: Branches, agent: Agent) -> Steps:
         """Runs several branches at the same time: one agent for each set of threads that takes the
         same arms of all of them."""
         branches = [stmt for stmt, mask in group if mask is not None]
@@ -428,7 +369,3 @@ class Trace(JoinedPaths):
         for store in self._slice.counters_set(stmt.body):
             self.values.store(store, agent.threads)
         yield from self._statements.poll(stmt, polled, agent)
-
-
-def _loads(expr: Expr) -> bool:
-    return any(isinstance(node, Load) for node in walk(expr))
