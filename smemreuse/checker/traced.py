@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -116,3 +117,20 @@ def met_at(
     at = int(np.argmax(further if further.any() else apart))
     threads = (int(one[at]), int(two[at])) if apart[at] else (None, None)
     return int(earlier.where[both[0][at]]), threads
+
+
+def best_first(traced: TracedAccess, others: Iterator[TracedAccess]) -> Iterator[TracedAccess]:
+    """The accesses that `traced` conflicts with: one that is certain before all others, if it may
+    be, and if there is any."""
+    found, passed = None, []
+    for other in others:
+        if found is None or (other.certain and (found.in_warp or not found.certain)):
+            found, other = other, found
+        if other is not None:
+            passed.append(other)
+        if (found.certain and not found.in_warp) or not traced.certain:
+            break
+    if found is not None:
+        yield found
+        yield from passed
+        yield from others

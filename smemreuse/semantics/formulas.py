@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from smemreuse.ir.expr import CHOICES, Call, Const, Expr
-from smemreuse.semantics.evaluate import is_arithmetic
+from smemreuse.semantics.evaluate import dtype_of, is_arithmetic
 
 _BOOLEAN = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not")
 
@@ -35,6 +37,15 @@ def as_condition(expr: Expr) -> Expr:
 def negative(expr: Expr) -> Expr:
     """Less than zero by as much as another expression is more."""
     return Call("sub", (Const(0), expr))
+
+
+def substituted(expr: Expr, values: Mapping[Expr, int]) -> Expr:
+    """An expression with numbers in place of some of its parts."""
+    if expr in values:
+        return Const(values[expr], dtype_of(expr))
+    if not isinstance(expr, Call):
+        return expr
+    return Call(expr.op, tuple(substituted(one, values) for one in expr.args), expr.annotations)
 
 
 def stored_as(dtype: str, expr: Expr) -> Expr:

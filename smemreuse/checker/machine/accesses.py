@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.mbarriers import MBARRIER_BYTES
 from smemreuse.checker.machine.state import State
-from smemreuse.checker.traced import ANYONE, TracedAccess
+from smemreuse.checker.traced import ANYONE, TracedAccess, best_first
 from smemreuse.checker.values.descriptors import Holder, Holders
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.footprints import Footprints, Located
@@ -312,7 +312,7 @@ class Accesses:
             mine = replace(mine, certain=False)
         theirs = shifted(mine.where, self._layout.shift(traced.buffer, partner))
         earlier = history.conflicts(mine, partner, theirs, order)
-        self._findings.unordered(Rule.BARRIER, mine, partner, _best_first(mine, earlier))
+        self._findings.unordered(Rule.BARRIER, mine, partner, best_first(mine, earlier))
         if in_flight:
             self._require_over(mine, partner, theirs, in_flight)
 
@@ -333,7 +333,7 @@ class Accesses:
             if self._layout.byte_set(other.where).meets(touched)
         ]
         flying = (other for bit, other in met if not bit & known)
-        self._findings.unordered(Rule.IN_FLIGHT, mine, partner, _best_first(mine, flying))
+        self._findings.unordered(Rule.IN_FLIGHT, mine, partner, best_first(mine, flying))
         for bit, other in met:
             both = meeting(other.where, theirs) if bit & known else None
             late = None if both is None else self._late(mine, both[1], bit)
@@ -390,23 +390,6 @@ class Accesses:
             other = next((one for one in copies if meeting(one.where, theirs)), None)
         if other is not None:
             self._findings.unfenced(traced, other)
-
-
-def _best_first(traced: TracedAccess, others: Iterator[TracedAccess]) -> Iterator[TracedAccess]:
-    """The accesses that `traced` conflicts with: one that is certain before all others, if it may
-    be, and if there is any."""
-    found, passed = None, []
-    for other in others:
-        if found is None or (other.certain and (found.in_warp or not found.certain)):
-            found, other = other, found
-        if other is not None:
-            passed.append(other)
-        if (found.certain and not found.in_warp) or not traced.certain:
-            break
-    if found is not None:
-        yield found
-        yield from passed
-        yield from others
 
 
 def _directions(access: Access) -> tuple[bool, ...]:

@@ -13,12 +13,12 @@ from smemreuse.checker.values.counters import Counters
 from smemreuse.checker.values.given import NOTHING_GIVEN, GivenInputs
 from smemreuse.checker.values.interned import InternedExpr
 from smemreuse.checker.values.symbols import Bindings, Definitions, SymbolicValue
-from smemreuse.checker.values.unknowns import Unknowns, substituted
+from smemreuse.checker.values.unknowns import Unknowns
 from smemreuse.checker.values.vectors import Key, Vectors
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
 from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Block, Buffer, Store, element_bits
 from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
-from smemreuse.semantics.formulas import operands_of
+from smemreuse.semantics.formulas import operands_of, substituted
 
 _SHARED_BY_ALL = ("global", *SHARED_SCOPES)
 

@@ -6,7 +6,7 @@ where that is the same for all threads (`symbols`); every use of it then has the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,7 @@ from smemreuse.checker.values.symbols import Bindings, Key, SymbolicValue
 from smemreuse.ir.expr import Call, Const, Expr, Var, literal
 from smemreuse.ir.kernel import Buffer, For
 from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate
-from smemreuse.semantics.formulas import is_condition, negative, parts_of
+from smemreuse.semantics.formulas import is_condition, negative, parts_of, substituted
 from smemreuse.semantics.recurrences import EACH_ROUND, NoRecurrence, Recurrence, Recurrences
 
 MAX_SETTLING = 8
@@ -397,12 +397,3 @@ def _around(part: Expr, condition: Expr) -> set[Expr]:
         return {condition}
     inside = [_around(part, one) for one in parts_of(condition)]
     return {condition}.union(*inside) if any(inside) else set()
-
-
-def substituted(expr: Expr, values: Mapping[Expr, int]) -> Expr:
-    """An expression with numbers in place of some of its parts."""
-    if expr in values:
-        return Const(values[expr], dtype_of(expr))
-    if not isinstance(expr, Call):
-        return expr
-    return Call(expr.op, tuple(substituted(one, values) for one in expr.args), expr.annotations)
