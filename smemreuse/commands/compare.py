@@ -34,6 +34,7 @@ from smemreuse.report.comparison_legends import (
     objective_lines,
     policies_legend,
 )
+from smemreuse.report.comparison_totals import summary_lines, worst_lines
 from smemreuse.report.comparisons import (
     PLAN_RULES,
     SORTS,
@@ -43,11 +44,9 @@ from smemreuse.report.comparisons import (
     comparison_findings,
     hoped_lines,
     kernels_table,
-    summary_lines,
     titles_of,
     unchanged,
     unchanged_line,
-    worst_lines,
 )
 from smemreuse.report.data import Data, Subject, compare_entry
 from smemreuse.report.next_compared import after_compare, after_regression

@@ -7,17 +7,15 @@ from dataclasses import replace
 import pytest
 
 from smemreuse.report.comparison_legends import SCOPES, compare_legend, kernels_legend
+from smemreuse.report.comparison_totals import WORST, summary_lines, worst_lines
 from smemreuse.report.comparisons import (
     SORTS,
-    WORST,
     comparison_findings,
     hoped_lines,
     kernels_table,
-    summary_lines,
     titles_of,
     unchanged,
     unchanged_line,
-    worst_lines,
 )
 from smemreuse.results.comparison import KEPT, Comparison, Concern, PolicyResult
 from smemreuse.results.findings import FindingKind, Level
