@@ -82,13 +82,14 @@ def noting_functions(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def check(mod: Any) -> Any:
         if current_session() is not None:
-            _begun.functions = _functions(mod)
+            _begun.functions = functions_of(mod)
         return stock(mod)
 
     return check
 
 
-def _functions(mod: Any) -> Mapping[str, Any]:
+def functions_of(mod: Any) -> Mapping[str, Any]:
+    """The functions of a live module by name; none of what is no module."""
     found = mod.functions.items() if isinstance(mod, tvm.IRModule) else ()
     return {str(var.name_hint): func for var, func in found if type(func).__name__ == "PrimFunc"}
 

@@ -17,7 +17,7 @@ from smemreuse.compilers.functions import (
     scopes_to_merge,
     stock_proposal,
 )
-from smemreuse.compilers.tilelang.elaborated import Begun
+from smemreuse.compilers.tilelang.elaborated import Begun, functions_of
 from smemreuse.compilers.tilelang.mending import Synchronized
 from smemreuse.compilers.tilelang.session import (
     Pass,
@@ -27,7 +27,6 @@ from smemreuse.compilers.tilelang.session import (
     own_merge,
 )
 from smemreuse.compilers.tilelang.verify import judged_as_merged
-from smemreuse.compilers.tilelang.visitor import tirx
 from smemreuse.pipeline.fallback import left_to_stock, require_sizes
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 
@@ -77,7 +76,7 @@ class AuditSession(RunSession):
             begun = Begun.taken()
             scopes = merged_scopes(tvm.transform.PassContext.current().config)
             request = MergeRequest(stock, scopes, self.options)
-            for name, func in _functions(mod):
+            for name, func in functions_of(mod).items():
                 with self._leaving(name):
                     function = begun.device_function(name, func)
                     if function.kernels:
@@ -90,7 +89,7 @@ class AuditSession(RunSession):
         return watched
 
     def confirm(self, mod: Any) -> Any:
-        for name, func in _functions(mod):
+        for name, func in functions_of(mod).items():
             received = self._audited.functions.pop(name, None)
             if received is not None:
                 with self._leaving(name):
@@ -106,12 +105,6 @@ class AuditSession(RunSession):
             yield
         except Exception as error:  # whatever it is
             self.leave(left_to_stock(name, error))
-
-
-def _functions(mod: Any) -> Iterator[tuple[str, Any]]:
-    for var, func in list(mod.functions.items()):
-        if isinstance(func, tirx.PrimFunc):
-            yield str(var.name_hint), func
 
 
 def _as_the_compiler_merged(
