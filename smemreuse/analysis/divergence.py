@@ -40,7 +40,14 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.ir.launch import AXES, UnknownThreads, tag_of, thread_axes
-from smemreuse.semantics.evaluate import Threads, Value, all_threads, axis_index, evaluate
+from smemreuse.semantics.evaluate import (
+    Threads,
+    Value,
+    all_threads,
+    axis_index,
+    evaluate,
+    has_whole_warps,
+)
 from smemreuse.semantics.table import varies_by_thread
 
 
@@ -146,9 +153,9 @@ class Divergence(Analysis[ThreadGroup]):
         if isinstance(stmt, If):
             condition = self._condition(stmt)
             if isinstance(condition, np.ndarray):
-                mask = np.not_equal(condition, 0)
+                count, mask = math.prod(self._axes.values()), np.not_equal(condition, 0)
                 for block, chosen in ((stmt.then, mask), (stmt.orelse, ~mask)):
-                    if not self._has_whole_warps(self._before[stmt].threads.ids[chosen]):
+                    if not has_whole_warps(self._before[stmt].threads.ids[chosen], count):
                         yield block
             elif condition is None and self.is_divergent(stmt):
                 yield from (stmt.then, stmt.orelse)
@@ -161,15 +168,6 @@ class Divergence(Analysis[ThreadGroup]):
         """The condition of a branch for all who may come by; None if it is not known."""
         group = self._before.get(stmt)
         return None if group is None else evaluate(stmt.condition, group.threads)
-
-    def _has_whole_warps(self, ids: np.ndarray) -> bool:
-        """Whether each warp that has a thread among `ids` has all of its threads there."""
-        count = math.prod(self._axes.values())
-        present = np.zeros(-(-count // 32) * 32, dtype=bool)
-        present[ids] = True
-        there = present.reshape(-1, 32).sum(axis=1)
-        sizes = np.minimum(count - 32 * np.arange(len(there)), 32)
-        return bool(((there == 0) | (there == sizes)).all())
 
 
 def divergence(facts: KernelFacts) -> Divergence:

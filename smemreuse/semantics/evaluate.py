@@ -89,6 +89,15 @@ def all_threads(axes: Mapping[str, int]) -> Threads:
     return Threads(np.arange(math.prod(axes.values())), row=axes.get(AXES[0], 1))
 
 
+def has_whole_warps(ids: np.ndarray, count: int) -> bool:
+    """Whether of each warp of a block of `count` threads all are among `ids`, or none."""
+    present = np.zeros(-(-count // 32) * 32, dtype=bool)
+    present[ids] = True
+    there = present.reshape(-1, 32).sum(axis=1)
+    sizes = np.minimum(count - 32 * np.arange(len(there)), 32)
+    return bool(((there == 0) | (there == sizes)).all())
+
+
 def axis_index(tag: str, axes: Mapping[str, int], threads: Threads) -> Value:
     """What an axis of the block is in each thread; None for one that is none of its axes."""
     if tag not in axes:

@@ -29,7 +29,14 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.launch import AXES, tag_of
 from smemreuse.semantics.effects import Group, Meeting
-from smemreuse.semantics.evaluate import Threads, Value, all_threads, axis_index, evaluate
+from smemreuse.semantics.evaluate import (
+    Threads,
+    Value,
+    all_threads,
+    axis_index,
+    evaluate,
+    has_whole_warps,
+)
 from smemreuse.semantics.table import (
     calls_of,
     counted,
@@ -83,12 +90,7 @@ class Reaches:
 
     def has_whole_warps(self, reach: Reach) -> bool:
         """Whether of each warp all threads come, or none."""
-        ids, count = reach.threads.ids, len(self.everyone)
-        present = np.zeros(-(-count // 32) * 32, dtype=bool)
-        present[ids] = True
-        sizes = np.minimum(count - 32 * np.arange(len(present) // 32), 32)
-        there = present.reshape(-1, 32).sum(axis=1)
-        return bool(((there == 0) | (there == sizes)).all())
+        return has_whole_warps(reach.threads.ids, len(self.everyone))
 
     def varies(self, expr: Expr) -> bool:
         """Whether threads may see different values.
