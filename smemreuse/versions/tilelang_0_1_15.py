@@ -8,6 +8,7 @@ from smemreuse.versions.thread_sync import ThreadSync
 from smemreuse.versions.version import MergeRules, Names, Version
 
 _TMA_LOADS = ("tma_load", "tma_load_im2col", "tma_load_multicast", "tma_load_gather4")
+_ATOMICS = ["add", "add_ret", "addx2", "addx4", "load", "store", "max", "max_ret", "min", "min_ret"]
 
 VERSION = Version(
     key="tilelang-0.1.15",
@@ -24,6 +25,7 @@ VERSION = Version(
     merge=MergeRules("TileLang 0.1.15", "tilelang", "tilelang", aggressive="inner"),
     thread_sync=ThreadSync(
         copies=frozenset({*_TMA_LOADS, "ptx_cp_async"}),
+        atomics=frozenset(f"atomic_{name}_elem_op" for name in _ATOMICS),
         barrier_after=frozenset({"ptx_wait_group"}),
     ),
     fence_pass=FencePass(

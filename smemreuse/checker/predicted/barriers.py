@@ -147,6 +147,7 @@ class PredictedBarriers:
             ids = arm.threads.ids
             warps = self._vectors.warps(ids)
             is_whole = len(self._vectors.full_warps(ids)) == len(warps)
+            is_whole &= prediction.view.branch_barriers.has_rows(ids)
             may_meet = any(map(prediction.candidates.may_be_in, blocks))
             arm.arms = (*agent.arms, Arm(warps, by_thread and is_whole, may_meet, fork))
             arm.outside = self._epochs(agent, epochs)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, product
-from math import prod
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.layout import ByteLayout
@@ -21,12 +20,21 @@ from smemreuse.ir.kernel import (
     Stmt,
     walk_statements,
 )
-from smemreuse.ir.launch import thread_axes, thread_extents, thread_indices
+from smemreuse.ir.launch import (
+    AXES,
+    UnknownThreads,
+    launches,
+    tag_of,
+    thread_axes,
+    thread_extents,
+    thread_indices,
+)
 from smemreuse.semantics.pointers import Pointers
 from smemreuse.versions import Version, version_of
 from smemreuse.versions.thread_sync import ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry, entries_of
 from smemreuse.versions.thread_sync.access_ranges import AccessRanges
+from smemreuse.versions.thread_sync.active_threads import Frame
 from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
 from smemreuse.versions.thread_sync.branch_barriers import BranchBarriers, SharedNumber
 from smemreuse.versions.thread_sync.candidates import BarrierCandidates
@@ -57,16 +65,17 @@ class ThreadSyncView:
     @staticmethod
     def of(body: Block, pointers: Pointers, version: Version) -> ThreadSyncView:
         """Raises `UnknownThreads`."""
-        rules = version.thread_sync
-        paths = PathConditions(body, thread_axes(body), rules.bindings)
+        rules, axes = version.thread_sync, thread_axes(body)
+        _refuse_late_blocks(body, axes)
+        paths = PathConditions(body, axes, rules.bindings)
         entries: dict[Stmt, tuple[AccessEntry, ...]] = {}
         for stmt in walk_statements(body):
             found = entries_of(stmt, pointers, rules)
             if found:
                 entries[stmt] = found
         fenced = version.fence_pass.fences_to_come(body)
-        indices, everyone = thread_indices(body), prod(thread_axes(body).values())
-        branches = BranchBarriers(body, paths, indices, everyone)
+        indices = thread_indices(body)
+        branches = BranchBarriers(body, paths, indices, axes)
         followed = frozenset(followed_by_barriers(body, rules))
         collisions = Collisions(paths, entries, rules)
         ranges = AccessRanges(paths, thread_extents(body))
@@ -169,8 +178,18 @@ class Prediction:
                 collisions.perhaps(one, two, loop, self.offsets)
                 if self.optimistic
                 else collisions.surely(one, two, loop, self.offsets, self.work.do)
+                and not any(map(self.view.branch_barriers.leaves, self._common_arms(one, two)))
             )
         return self._known[key]
+
+    def _common_arms(self, one: Stmt, two: Stmt) -> Iterator[Frame]:
+        """The arms of branches that both statements are in, outermost first."""
+        frames = self.view.paths.frames
+        for mine, theirs in zip(frames[one], frames[two], strict=False):
+            if mine.stmt is not theirs.stmt or mine.holds != theirs.holds:
+                return
+            if isinstance(mine.stmt, If):
+                yield mine
 
     def collides_latest(self, one: Stmt, two: Stmt) -> bool:
         """As `collides`, for the latest execution of a statement before another: in the same
@@ -184,12 +203,8 @@ class Prediction:
     def participants(self, one: Stmt, two: Stmt) -> Participants:
         """Who has to come to a barrier between two statements: it is put into the branches that
         both are in."""
-        frames, branches = self.view.paths.frames, []
-        for mine, theirs in zip(frames[one], frames[two], strict=False):
-            if mine.stmt is not theirs.stmt or mine.holds != theirs.holds:
-                break
-            if isinstance(mine.stmt, If):
-                branches.append((mine.stmt.condition, mine.holds))
+        arms = self._common_arms(one, two)
+        branches = [(arm.stmt.condition, arm.holds) for arm in arms if isinstance(arm.stmt, If)]
         return participants_in(branches, self.view.thread_variables)
 
     def may_part(self, stmt: Stmt) -> bool:
@@ -220,6 +235,15 @@ class Prediction:
         if any(isinstance(node, Load) for node in walk(condition)):
             return False
         return variables_in(condition) <= self.view.thread_variables
+
+
+def _refuse_late_blocks(body: Block, axes: Mapping[str, int]) -> None:
+    """Raises `UnknownThreads` where an axis of the threads is not among the last three launches,
+    which the pass takes for those: it takes all threads along that axis for one."""
+    last = {tag_of(one) for one in islice(reversed([*launches(body)]), len(AXES))}
+    for axis, extent in axes.items():
+        if extent > 1 and axis not in last:
+            raise UnknownThreads(f"{axis} is launched before blocks are, and ThreadSync misses it")
 
 
 def _positions(body: Block, candidates: BarrierCandidates) -> dict[Stmt, int]:

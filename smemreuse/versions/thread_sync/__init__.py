@@ -2,6 +2,9 @@
 
 - `access_entries`: which accesses of a statement it records;
 - `path_conditions`: which threads it takes to reach a statement, in which rounds of its loops;
+- `active_threads`: these threads, and the conditions on what is not known;
+- `unknowns`: which of these surely may hold;
+- `prover_values`: which values its prover has, too;
 - `models`: what is tried for values of which nothing is known;
 - `elements`: which elements threads access by one, and whether those of two meet;
 - `collisions`: which two entries it surely takes to collide under a plan;
@@ -38,6 +41,8 @@ class ThreadSync:
     """What one version of the pass recognizes, as lists, and what it gets wrong.
 
     - `copies`: operations; two writes by these are not compared.
+    - `atomics`: operations; what is reached through the first operand of one is not compared with
+      what is through that of another one.
     - `barrier_after`: operations that wait; directly after each of these the pass puts a barrier,
       whatever collides. It knows them by name: after a function that waits it puts none.
     - `bindings`: see there.
@@ -46,6 +51,7 @@ class ThreadSync:
     """
 
     copies: frozenset[str]
+    atomics: frozenset[str]
     barrier_after: frozenset[str]
     bindings: BoundValues = BoundValues.OWN
     compares_bytes: bool = True

@@ -17,7 +17,6 @@ from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt, Store, element_bits
 from smemreuse.semantics.elements import addressed_element, flat_index, is_typed, pointee_bits
 from smemreuse.semantics.guards import Condition, choice_parts
 from smemreuse.semantics.pointers import Pointers, mask_of
-from smemreuse.semantics.table import effect_of
 from smemreuse.versions.thread_sync import ThreadSync
 
 _VECTOR = re.compile(r"x\d+$")
@@ -79,7 +78,7 @@ class _Recorder:
 
     def __init__(self, pointers: Pointers, rules: ThreadSync):
         self._pointers = pointers
-        self._copies = rules.copies
+        self._rules = rules
         self.found: list[AccessEntry] = []
 
     def through(self, expr: Expr, context: _Context) -> None:
@@ -104,11 +103,10 @@ class _Recorder:
             return
         if is_typed(call) and len(call.args) == 5:
             self._pointer(call, context)
-        is_copy = context.is_copy or call.op in self._copies
-        is_atomic = context.is_atomic or effect_of(call).atomic
-        inside = replace(context, is_copy=is_copy, is_atomic=is_atomic)
-        for operand in call.args:
-            self.through(operand, inside)
+        inside = replace(context, is_copy=context.is_copy or call.op in self._rules.copies)
+        target = replace(inside, is_atomic=context.is_atomic or call.op in self._rules.atomics)
+        for at, operand in enumerate(call.args):
+            self.through(operand, inside if at else target)
 
     def element(
         self, buffer: Buffer, indices: tuple[Expr, ...], is_write: bool, context: _Context

@@ -11,16 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
+from math import prod
 
 import numpy as np
 
 from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, constant, variables_in, walk
 from smemreuse.ir.kernel import Bind, Block, If, Stmt, walk_statements
 from smemreuse.ir.labels import label
+from smemreuse.ir.launch import AXES
 from smemreuse.ir.source import at_line
 from smemreuse.semantics.effects import Group
 from smemreuse.semantics.synchronizing import NAMED_BARRIERS, named_barrier
 from smemreuse.semantics.table import evaluated_call, evaluated_effect
+from smemreuse.versions.thread_sync.active_threads import Frame
 from smemreuse.versions.thread_sync.insertion import Inserted
 from smemreuse.versions.thread_sync.once import once
 from smemreuse.versions.thread_sync.participants import Participants, participants_in
@@ -97,10 +100,12 @@ class SharedNumber:
 class BranchBarriers:
     """What becomes of the barriers of the block in one kernel's branches."""
 
-    def __init__(self, body: Block, paths: PathConditions, indices: Set[Var], everyone: int):
-        """`indices` are those of the threads, of whom a block has `everyone`."""
+    def __init__(
+        self, body: Block, paths: PathConditions, indices: Set[Var], axes: Mapping[str, int]
+    ):
+        """`indices` are those of the threads, and `axes` the extents of the axes of a block."""
         self._body, self._paths, self._indices = body, paths, indices
-        self._everyone = everyone
+        self._everyone, self._row = prod(axes.values()), axes.get(AXES[0], 1)
 
     @cached_property
     def renamed(self) -> Mapping[Stmt, Call]:
@@ -122,9 +127,14 @@ class BranchBarriers:
         through an address some versions take it that they do not agree."""
         if any(isinstance(node, Pointer) for node in walk(branch.condition)):
             return False
-        arm = branch.then if holds else branch.orelse
-        within = arm[0] if self._depends_on_threads(branch.condition) else branch
-        return self._team(within) is not None
+        if not self._depends_on_threads(branch.condition):
+            return self._team(branch) is not None
+        # Some versions ask of the first arm, whichever the barrier is in.
+        firsts = [one[0] for one in (branch.then, () if holds else branch.orelse) if one]
+        ids = [self._paths.in_branches(one, self._indices) for one in firsts]
+        if not all(one is not None and self.has_rows(one) for one in ids):
+            return False
+        return self._team(firsts[-1]) is not None
 
     def moves(self, branch: If) -> bool:
         """Whether a barrier in the arm of a branch where its condition holds surely is moved before
@@ -134,12 +144,27 @@ class BranchBarriers:
             return False
         if any(isinstance(node, (Load, Pointer)) for node in walk(branch.condition)):
             return False
-        ids = self._paths.in_branches(branch.then[0], self._indices) if branch.then else None
-        if ids is None or not len(ids):
-            return False
-        ends = np.flatnonzero(np.diff(np.sort(ids)) != 1)
-        runs = np.diff(np.concatenate(([-1], ends, [len(ids) - 1])))
-        return bool(runs.min() < WARP)
+        return self.leaves(Frame(branch))
+
+    @once
+    def leaves(self, arm: Frame) -> bool:
+        """Whether a barrier leaves an arm since fewer than a warp of neighbours go there at some
+        place."""
+        assert isinstance(arm.stmt, If)
+        block = arm.stmt.then if arm.holds else arm.stmt.orelse
+        ids = self._paths.in_branches(block[0], self._indices) if block else None
+        outside = self._paths.in_branches(arm.stmt, self._indices)
+        if ids is None or outside is None or not 0 < len(ids) < len(outside):
+            return False  # those who all go there, the pass shows to agree
+        return not self.has_rows(ids)
+
+    def has_rows(self, ids: np.ndarray) -> bool:
+        """Whether the pass leaves a barrier of these threads where it is: along threadIdx.x, the
+        one axis that it asks of, a warp of neighbours or more go there at each place."""
+        along = np.unique(ids % self._row)
+        ends = np.flatnonzero(np.diff(along) != 1)
+        runs = np.diff(np.concatenate(([-1], ends, [len(along) - 1])))
+        return bool(len(along)) and bool(runs.min() >= WARP)
 
     def shared_number(
         self, inserted: Mapping[str, Inserted], followed: Set[Stmt]

@@ -34,6 +34,13 @@ from smemreuse.ir.kernel import (
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.versions.thread_sync import BoundValues, ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
+from smemreuse.versions.thread_sync.active_threads import (
+    ActiveThreads,
+    Symbols,
+    held,
+    known_to_hold,
+    symbols_of,
+)
 from smemreuse.versions.thread_sync.elements import (
     EntryElements,
     Spend,
@@ -41,15 +48,8 @@ from smemreuse.versions.thread_sync.elements import (
     are_compatible,
 )
 from smemreuse.versions.thread_sync.models import Model
-from smemreuse.versions.thread_sync.path_conditions import (
-    BLOCKS,
-    ActiveThreads,
-    PathConditions,
-    Symbols,
-    held,
-    known_to_hold,
-    symbols_of,
-)
+from smemreuse.versions.thread_sync.path_conditions import BLOCKS, PathConditions
+from smemreuse.versions.thread_sync.prover_values import prover_value
 
 ROUNDS = 8
 """Rounds of a loop that are tried, and the last ones."""
@@ -305,22 +305,30 @@ class Collisions:
             if not isinstance(now, int):
                 return None
             threads = threads.bind(shifted.var, now + 1)
-        index = evaluate(entry.index, threads)
+        index = prover_value(entry.index, threads)
         guessed: Symbols = frozenset()
         if index is None:
             unknown = symbols_of(entry.index, found)
             if unknown is None:
                 return None
             guessed = unknown
-            values = {**threads.values, **{one: GUESS for one in unknown if isinstance(one, Var)}}
-            threads = Threads(threads.ids, values, lambda load, who: GUESS, threads.row)
-            index = evaluate(entry.index, threads)
+            index = prover_value(entry.index, _guessing(found, threads, unknown))
         if index is None or threads.count * entry.lanes > MAX_ELEMENTS:
             return None
         if isinstance(index, int) and abs(index) > MAX_INDEX:
             return None
         each = np.broadcast_to(np.asarray(index, dtype=np.int64), (threads.count,))
         return EntryElements(entry, found, each, guessed)
+
+
+def _guessing(found: ActiveThreads, threads: Threads, unknown: Symbols) -> Threads:
+    """The threads with `GUESS` for each of some unknown values, and for what variables are bound
+    to what follows from that."""
+    values = {**threads.values, **{one: GUESS for one in unknown if isinstance(one, Var)}}
+    threads = Threads(threads.ids, values, lambda load, who: GUESS, threads.row)
+    for var, value in found.bound.items():
+        threads = threads.bind(var, prover_value(value, threads))
+    return threads
 
 
 def _goes_on(loop: For, rounds: Mapping[For, int], found: EntryElements) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
+from itertools import combinations, count
 
 import numpy as np
 
 from smemreuse.semantics.evaluate import evaluate
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
-from smemreuse.versions.thread_sync.path_conditions import ActiveThreads, Symbols
+from smemreuse.versions.thread_sync.active_threads import ActiveThreads, Symbols
 
 LANE = 16
 """Units of work for each element that is compared."""
@@ -183,24 +183,12 @@ def _may_be_alike(first: EntryElements, second: EntryElements, shift: int) -> bo
 
 
 def are_compatible(first: EntryElements, second: EntryElements) -> bool:
-    """Whether conditions on unknown values can hold for both: those of the same scope, and others
-    if no two of them depend on the same value. None may depend on a value that is guessed.
-
-    A condition within an expression has no scope: two of them may exclude each other."""
-    conditions = (*first.active.conditions, *second.active.conditions)
-    if not conditions:
-        return True
+    """Whether conditions on unknown values can hold for both: no two of them depend on the same
+    value, but loops may all be long. None may depend on a value that is guessed."""
+    conditions = [*{*first.active.conditions, *second.active.conditions}]
     guessed = first.guessed | second.guessed
-    if any(each.symbols & guessed for each in conditions):
-        return False
-    frames = ({each.frame for each in found.active.conditions} for found in (first, second))
-    shared = set.intersection(*frames) - {None}
-    own = [each for each in conditions if each.frame not in shared]
-    common = [each for each in first.active.conditions if each.frame in shared]
-    return not any(
-        each.symbols & other.symbols
-        for at, each in enumerate(own)
-        for other in (*common, *own[at + 1 :])
-        if (each.frame is None or each.frame is not other.frame)
-        and not (each.is_range and other.is_range)
+    return not any(each.symbols & guessed for each in conditions) and not any(
+        one.symbols & two.symbols
+        for one, two in combinations(conditions, 2)
+        if not (one.is_range and two.is_range)
     )

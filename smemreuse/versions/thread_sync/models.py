@@ -39,6 +39,11 @@ class Model:
     STEP: ClassVar[int] = 1 << 10
     """More than the elements of any tile."""
 
+    def argument(self, var: Var) -> int:
+        """What an argument is, no more than its type holds."""
+        kind = integer_type(var.dtype)
+        return self.arguments if kind is None else min(self.arguments, kind.most)
+
     def load(self, load: Load, threads: Threads) -> Value:
         """What an element holds, no more than its type does; None for one of an unknown index."""
         rises = load.buffer.storage is self.rising

@@ -9,18 +9,18 @@ once: in given rounds of some loops, and in any round of the others. What no thr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Expr, Load, Var, variables_in, walk
+from smemreuse.ir.expr import Expr, Var, variables_in
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     VIRTUAL_THREAD,
+    Assert,
     Attr,
     Bind,
     Block,
-    Buffer,
     For,
     If,
     Stmt,
@@ -37,53 +37,28 @@ from smemreuse.semantics.evaluate import (
     axis_index,
     evaluate,
 )
-from smemreuse.semantics.table import varies_by_thread
 from smemreuse.versions.thread_sync import BoundValues
+from smemreuse.versions.thread_sync.active_threads import (
+    ActiveThreads,
+    Condition,
+    Frame,
+    held,
+    none_of,
+    restricted,
+    symbols_of,
+)
 from smemreuse.versions.thread_sync.models import Model, models_of
+from smemreuse.versions.thread_sync.prover_values import prover_value
+from smemreuse.versions.thread_sync.unknowns import may_be_large
 
 MAX_LANES = 1 << 14
 """Threads times rounds that are evaluated for one statement."""
-
-Symbols = frozenset[Var | Buffer]
 
 BLOCKS = (0, 1, 2, 3, -1)
 """Blocks that are tried: the index on each axis, or counted from its end."""
 
 ASSUMED = "tl.assume"
 """The key of an annotation that states a condition, which the pass takes to hold."""
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A scope around a statement, or a variable bound before it.
-
-    `holds` tells in which arm of a branch it is.
-    """
-
-    stmt: Stmt
-    holds: bool = True
-
-
-@dataclass(frozen=True, eq=False)
-class Condition:
-    """A condition on unknown values, which depends on `symbols`; `is_range`: a loop's range."""
-
-    frame: Frame | None
-    symbols: Symbols
-    is_range: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class ActiveThreads:
-    """The threads that reach a statement, once for each round of the loops that are `free`.
-
-    `conditions` are those on unknown values that have to hold as well.
-    """
-
-    threads: Threads
-    free: frozenset[For]
-    conditions: tuple[Condition, ...]
-
 
 _Rounds = tuple[tuple[For, int], ...]
 _AtStatement = tuple[Stmt, _Rounds, int, Model | None]
@@ -120,7 +95,7 @@ class PathConditions:
             self._of_block |= self._set_by_block(stmt)
             for number, inner in enumerate(nested_blocks(stmt)):
                 self._block(inner, (*frames, Frame(stmt, number == 0)))
-            if isinstance(stmt, Bind):
+            if isinstance(stmt, (Bind, Assert)):
                 frames = (*frames, Frame(stmt))
 
     def _set_by_block(self, stmt: Stmt) -> set[Var]:
@@ -180,7 +155,7 @@ class PathConditions:
         return not isinstance(value, int) and symbols_of(bind.value, found) is None
 
     def _scopes(self, stmt: Stmt) -> Iterator[Frame]:
-        return (one for one in self.frames[stmt] if not isinstance(one.stmt, Bind))
+        return (one for one in self.frames[stmt] if not isinstance(one.stmt, (Bind, Assert)))
 
     def at(
         self,
@@ -201,7 +176,7 @@ class PathConditions:
     def in_branches(self, stmt: Stmt, indices: Set[Var]) -> np.ndarray | None:
         """The threads for which the conditions on their `indices` around a statement hold; None
         where that is not understood."""
-        active: ActiveThreads | None = ActiveThreads(self._everyone, frozenset(), ())
+        active: ActiveThreads | None = ActiveThreads(self._everyone)
         for frame in self.frames[stmt]:
             is_branch = isinstance(frame.stmt, If) and not indices.isdisjoint(
                 variables_in(frame.stmt.condition)
@@ -233,9 +208,9 @@ class PathConditions:
         """All threads, before any frame."""
         threads = self._everyone
         if model is not None:
-            values = dict.fromkeys(self._free, model.arguments)
+            values = {var: model.argument(var) for var in self._free}
             threads = Threads(threads.ids, values, model.load, threads.row)
-        return ActiveThreads(threads, frozenset(), ())
+        return ActiveThreads(threads)
 
     def _within(
         self,
@@ -250,10 +225,7 @@ class PathConditions:
         """
         stmt, threads = frame.stmt, active.threads
         if isinstance(stmt, Bind):
-            value: Value = None if model is None else model.arguments
-            if self._knows_values:
-                value = evaluate(stmt.value, threads)
-            return _restricted(active, threads.bind(stmt.var, value))
+            return self._binding(stmt, active, model)
         if isinstance(stmt, For):
             return self._round(frame, stmt, active, rounds)
         if isinstance(stmt, (If, While)):
@@ -264,10 +236,27 @@ class PathConditions:
             extent = evaluate(stmt.value, threads)
             extent = extent if isinstance(extent, int) else 1
             inside = threads.bind(stmt.var, self._axis(stmt, threads, extent, place))
-            return _restricted(active, inside if extent > 0 else _none_of(inside))
-        if isinstance(stmt, Attr) and stmt.key == ASSUMED and model is not None:
-            return held(active, stmt.node, True, frame)
+            return restricted(active, inside if extent > 0 else none_of(inside))
+        if isinstance(stmt, Attr) and stmt.key == ASSUMED:
+            return held(active, stmt.node, True, frame, is_stated=True)
+        if isinstance(stmt, Assert):
+            return held(active, stmt.condition, True, frame, is_stated=True)
         return active
+
+    def _binding(self, bind: Bind, active: ActiveThreads, model: Model | None) -> ActiveThreads:
+        """The same threads with one more variable. Where the pass knows no values, that is one more
+        argument."""
+        if not self._knows_values:
+            if model is None:
+                return active
+            return restricted(active, active.threads.bind(bind.var, model.arguments))
+        value = prover_value(bind.value, active.threads)
+        inside = restricted(active, active.threads.bind(bind.var, value))
+        return (
+            inside
+            if value is not None
+            else replace(inside, bound={**active.bound, bind.var: bind.value})
+        )
 
     def _axis(self, stmt: Attr, threads: Threads, extent: int, place: int) -> Value:
         """The index along a thread axis, or for a block axis of this extent the index of the block
@@ -286,14 +275,14 @@ class PathConditions:
         """
         threads = active.threads
         begin, extent, step = (
-            evaluate(one, threads) for one in (loop.begin, loop.extent, loop.step)
+            prover_value(one, threads) for one in (loop.begin, loop.extent, loop.step)
         )
         if not isinstance(begin, int) or not isinstance(step, int) or step < 1:
             return None
         conditions = active.conditions
         if extent is None:
             symbols = symbols_of(loop.extent, active)
-            if symbols is None:
+            if symbols is None or not may_be_large(loop.extent, threads, active.bound):
                 return None
             conditions = (*conditions, Condition(frame, symbols, is_range=True))
         elif not isinstance(extent, int):
@@ -303,12 +292,12 @@ class PathConditions:
             at = rounds[loop]
             threads = threads.bind(loop.var, begin + at * step)
             goes_so_far = extent is None or at < count
-            return ActiveThreads(
-                threads if goes_so_far else _none_of(threads), active.free, conditions
-            )
+            threads = threads if goes_so_far else none_of(threads)
+            return replace(active, threads=threads, conditions=conditions)
         count = min(count, max(MAX_LANES // max(threads.count, 1), 1))
         values = begin + step * np.arange(count)
-        return ActiveThreads(threads.repeated(loop.var, values), active.free | {loop}, conditions)
+        inside, free = threads.repeated(loop.var, values), active.free | {loop}
+        return replace(active, threads=inside, free=free, conditions=conditions)
 
 
 def _free_variables(body: Block) -> frozenset[Var]:
@@ -320,64 +309,3 @@ def _free_variables(body: Block) -> frozenset[Var]:
         if isinstance(stmt, (Bind, For, Attr)) and stmt.var is not None:
             bound.add(stmt.var)
     return frozenset(used - bound)
-
-
-def held(
-    active: ActiveThreads, condition: Expr, holds: bool, frame: Frame | None
-) -> ActiveThreads | None:
-    """The threads for which a condition holds, or does not; None where those are not known."""
-    if isinstance(condition, Call) and condition.op == "not":
-        return held(active, condition.args[0], not holds, frame)
-    if isinstance(condition, Call) and condition.op == ("and" if holds else "or"):
-        found: ActiveThreads | None = active
-        for part in condition.args:
-            found = None if found is None else held(found, part, holds, frame)
-        return found
-    threads = active.threads
-    value = evaluate(condition, threads)
-    if value is None:
-        symbols = symbols_of(condition, active)
-        if symbols is None:
-            return None
-        return ActiveThreads(threads, active.free, (*active.conditions, Condition(frame, symbols)))
-    mask = np.broadcast_to(np.equal(value, 0) != holds, threads.ids.shape)
-    return active if mask.all() else _restricted(active, threads.where(mask))
-
-
-def symbols_of(expr: Expr, active: ActiveThreads) -> Symbols | None:
-    """What an expression depends on that is not known; None if threads may differ in it."""
-    threads, found = active.threads, set[Var | Buffer]()
-    rounds = {loop.var for loop in active.free}
-    for node in walk(expr):
-        if isinstance(node, Var):
-            value = threads.values.get(node)
-            if isinstance(value, np.ndarray) and node not in rounds:
-                return None
-            if value is None:
-                found.add(node)
-        elif isinstance(node, Load):
-            found.add(node.buffer.storage)
-        elif isinstance(node, Call) and varies_by_thread(node):
-            return None
-    return frozenset(found)
-
-
-def known_to_hold(active: ActiveThreads, condition: Expr) -> ActiveThreads:
-    """The threads for which a condition is not known to be false."""
-    if isinstance(condition, Call) and condition.op == "and":
-        for part in condition.args:
-            active = known_to_hold(active, part)
-        return active
-    value = evaluate(condition, active.threads)
-    if value is None:
-        return active
-    mask = np.broadcast_to(np.not_equal(value, 0), active.threads.ids.shape)
-    return _restricted(active, active.threads.where(mask))
-
-
-def _restricted(active: ActiveThreads, threads: Threads) -> ActiveThreads:
-    return ActiveThreads(threads, active.free, active.conditions)
-
-
-def _none_of(threads: Threads) -> Threads:
-    return threads.where(np.zeros(threads.count, dtype=bool))

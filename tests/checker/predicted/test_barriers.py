@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 
 from smemreuse.checker import check_plan
 from smemreuse.checker.budget import Work
 from smemreuse.checker.predicted.prediction import Prediction
+from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.kernel import If, walk_statements
 from smemreuse.semantics.accesses import KernelAccesses
-from tests.checker.small import SCOPE, SYNC, judge, kernel_of, under
+from tests.checker.small import SCOPE, SYNC, judge, judge_kernel, kernel_of, under
 
 USE = "{0}s[tx] = 1\nO[tx] = {0}s[63 - tx]\n"
 USE_A, USE_B = USE.format("A"), USE.format("B")
@@ -121,3 +124,55 @@ def test_what_collides_with_the_first_arm_parts_branches_if_it_is_remembered(
     prediction = Prediction.of(kernel, KernelAccesses.of(kernel.body).pointers, {}, Work())
     one, two = (stmt for stmt in walk_statements(kernel.body) if isinstance(stmt, If))
     assert prediction.surely_parts(one, two) is parts
+
+
+@pytest.mark.parametrize(("threads", "rows"), [(16, 8), (32, 4)])
+def test_in_rows_of_less_than_a_warp_no_branch_has_a_barrier_of_its_own(
+    threads: int, rows: int
+) -> None:
+    """The pass moves it before the branch, where it orders nothing in there."""
+    own, other = f"tx + ty * {threads}", f"63 - tx - ty * {threads}"
+    body = under(
+        f"if ty < {64 // threads}",
+        f"As[{own}] = tx\nO[{own}] = As[{own}]\nBs[{other}] = tx\nO[{own}] = Bs[{other}]\n",
+    )
+    declared = f'ty = T.launch_thread("threadIdx.y", {rows})'
+    found = judge(body, threads=threads, elements=128, declared=declared, assume_barriers=True)
+    assert found.sound is (threads == 32)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_threads_are_launched_last(first: bool) -> None:
+    """The pass takes the last three launches for those of threads."""
+    blocks = "".join(f'b{at} = T.launch_thread("blockIdx.{at}", 2)\n' for at in "xyz")
+    threads = 'tx = T.launch_thread("threadIdx.x", 64)\n'
+    buffers = "".join(
+        f'{name} = T.alloc_buffer((64,), "int32", scope="shared.dyn")\n' for name in ("As", "Bs")
+    )
+    body = "As[tx] = 1\nAs[tx] = As[tx] + 1\nBs[63 - tx] = 1\nBs[63 - tx] = Bs[63 - tx] + 1\n"
+    text = (threads + blocks if first else blocks + threads) + buffers + body
+    (kernel,) = parse_dump(text).kernels
+    assert judge_kernel(kernel, assume_barriers=True).sound is not first
+
+
+@pytest.mark.parametrize(("index", "found"), [("5 + v * 64", False), ("5 + n * 64", True)])
+def test_what_a_variable_is_bound_to_is_known(index: str, found: bool) -> None:
+    """As[v * 64 + 5] is never what As[tx] is, so no barrier comes that a byte of Bs needs."""
+    body = f"""
+    Cs[tx] = tx
+    {SYNC.strip()}
+    O[tx] = Cs[63 - tx]
+    As[tx] = tx
+    O[0] = As[{index}]
+    Es[(tx * 4 + 5) % 256] = T.Cast("int8", tx)
+    O[tx] = T.Cast("int32", Es[(tx * 4 + 5) % 256])
+    """
+    declared = """
+n = T.int32()
+v: T.int32 = n % 4 + 1
+Cs = T.alloc_buffer((64,), "int32", scope="shared.dyn")
+Es = T.alloc_buffer((256,), "int8", scope="shared.dyn")
+"""
+    kernel = kernel_of(dedent(body), elements=512, declared=declared)
+    places = {"Bs": 8192, "Cs": 4096, "Es": 4096}
+    assert judge_kernel(kernel, places, assume_barriers=True).sound is found

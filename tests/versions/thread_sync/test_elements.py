@@ -12,8 +12,8 @@ from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
+from smemreuse.versions.thread_sync.active_threads import ActiveThreads
 from smemreuse.versions.thread_sync.elements import EntryElements, TriedElements, meet
-from smemreuse.versions.thread_sync.path_conditions import ActiveThreads
 
 BUFFER = Buffer("A", "float32", (Const(64),), "shared.dyn")
 ACTIVE = ActiveThreads(Threads(np.arange(4)), frozenset(), ())

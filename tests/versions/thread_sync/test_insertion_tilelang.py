@@ -13,6 +13,13 @@ from tests.versions.thread_sync.test_tilelang import BODIES, module_of
 pytestmark = pytest.mark.tilelang
 
 STORE, READ, CROSS = "A[tx] = D[tx]\n", "O[tx] = A[tx]\n", "O[tx] = A[63 - tx]\n"
+FIFTH = "A[k * 64 + tx] = D[tx]\nO[tx] = A[319 - tx]\n"
+"""What collides in the fifth round alone."""
+NEAR = f"{STORE}O[tx] = A[63 - tx + k * 64]\n"
+"""What collides in the first round alone."""
+POINTER = 'T.tvm_access_ptr(T.type_annotation("int32"), {}.data, {}, 1, 3)'
+ADD = 'T.evaluate(T.call_intrin("int32", atomic_add_elem_op, {}, 1, 0))\n'
+OR = ADD.replace("_add_", "_or_")
 OF_B = "B[63 - tx] = D[tx]\n"
 
 
@@ -85,6 +92,30 @@ SEQUENCES = {
         "O[tx] = A[k % 2 * 64 + 63]\n" + arm("tx < 63", "A[(k + 1) % 2 * 64 + tx] = D[tx]\n"), "n"
     ),
     "a condition reads": f"{STORE}{arm('A[63 - tx] < D[0]', OF_B)}",
+    "contrary conditions": "v: T.int32 = n % 2\n" + arm("v == 0", STORE) + arm("n % 2 == 1", CROSS),
+    "a condition that never holds in that round": rounds(arm("n % 4 == k", FIFTH), "8"),
+    "two that never hold in that round": rounds(arm("2 < n", arm("n < k", NEAR)), "8"),
+    "never so many rounds": rounds(FIFTH, "n % 4"),
+    "stated": under('with T.attr(n == 1, "tl.assume", 1)', f"{STORE}O[0] = A[5 + n * 64]\n"),
+    "asserted": f'assert 5 < n, "few"\n{STORE}' + arm("n < 3", CROSS),
+    "bound to what it is not": f"v: T.int32 = n % 4 + 1\n{STORE}O[0] = A[5 + v * 64]\n",
+    "an index that wraps": 'E[T.Cast("int32", T.Cast("uint8", tx * 8))] = T.Cast("int8", D[tx])\n'
+    'O[tx] = T.Cast("float32", E[tx * 8])\n',
+    "rounded toward zero": f"A[T.truncmod(tx - 64, 64) + 64] = D[tx]\n{CROSS}",
+    "atomics": ADD.format(POINTER.format("U", "tx")) + ADD.format(POINTER.format("U", "63 - tx")),
+    "atomics that the pass does not know": arm(
+        "n < 3", OR.format(POINTER.format("U", "tx")) + OR.format(POINTER.format("U", "63 - tx"))
+    )
+    + OF_B,
+    "an atomic's value": ADD.replace(", 1, 0", ", {}, 0").format(
+        POINTER.format("A", "tx"), POINTER.format("U", "tx")
+    )
+    + ADD.format(POINTER.format("U", "tx")),
+    "rounds of data": rounds(arm("L[bx] < 3", f"{STORE}{CROSS}"), "(n + 31) // 32"),
+    "stated of data": under(
+        'with T.attr(n % 128 == 0, "tl.assume", 1)',
+        rounds(arm("k + 1 < n // 32", f"{STORE}{CROSS}"), "n // 32"),
+    ),
     "while": under("while c[0] < 3", f"{CROSS}{STORE}c[0] = c[0] + 1\n") + OF_B,
 }
 """Bodies with barriers in several places, or with none where one might be expected."""
@@ -102,8 +133,32 @@ def test_barriers_are_where_they_are_predicted(name: str) -> None:
     assert not found["not predicted, there"], after.script()
 
 
+@pytest.mark.parametrize("condition", ["ty < 2", "ty == 1", "tx < 8", "n < 3", "tx + ty < 40"])
+@pytest.mark.parametrize("axes", [(16, 4), (8, 8), (32, 4), (64, 4)])
+def test_only_rows_of_a_warp_have_a_barrier_of_their_own(
+    axes: tuple[int, int], condition: str
+) -> None:
+    """The pass asks of threadIdx.x alone whether neighbours come together."""
+    body = arm(condition, "A[tx + ty * 64] = D[tx]\nO[tx] = A[tx + 65 - ty * 64]\n")
+    (before,) = kernels_of(mod := module_of(body, axes))
+    try:
+        after = tilelang.transform.ThreadSync(SCOPE)(mod)
+    except Exception as refused:
+        if "[ThreadSync] Cannot lower" not in str(refused):
+            raise
+        pytest.skip("the pass refuses to put a barrier there")
+    (behind,) = kernels_of(after)
+    found = outcomes(before, behind, dict.fromkeys(before.allocations(SCOPE), 0))
+    assert not found["sure, not there"], after.script()
+    assert not found["not predicted, there"], after.script()
+
+
 @pytest.mark.parametrize(
-    "name", ["in a sequence", "next round", "stores to two stages", "in an arm", "far apart"]
+    "name",
+    [
+        *("in a sequence", "next round", "stores to two stages", "in an arm", "far apart"),
+        *("rounds of data", "stated of data"),
+    ],
 )
 def test_most_are_predicted_surely(name: str) -> None:
     (before,) = kernels_of(mod := module_of(SEQUENCES[name]))

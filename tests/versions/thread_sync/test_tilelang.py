@@ -37,14 +37,15 @@ class Module:
         L = T.decl_buffer((65536,), "int32", data=Z)
         bx = T.launch_thread("blockIdx.x", 4)
         {buffers}
-        tx = T.launch_thread("threadIdx.x", 64)
-        ty = T.launch_thread("threadIdx.y", 1)
+        tx = T.launch_thread("threadIdx.x", {axes[0]})
+        ty = T.launch_thread("threadIdx.y", {axes[1]})
         tz = T.launch_thread("threadIdx.z", 1)
 """
 BUFFERS = (
     ("A", 320, "float32", SCOPE),
     ("B", 320, "float32", SCOPE),
     ("E", 1280, "int8", SCOPE),
+    ("U", 320, "int32", SCOPE),
     ("c", 64, "int32", "local"),
     ("e", 1, "int32", "local"),
 )
@@ -91,8 +92,8 @@ if SCRIPT is getattr(tvm.script, "tir", None):
     BODIES.pop("rounds of data")
 
 
-def module_of(body: str) -> Any:
-    """The module of a body, in the TIR of the installed version."""
+def module_of(body: str, axes: tuple[int, int] = (64, 1)) -> Any:
+    """The module of a body, in the TIR of the installed version, for threads along x and y."""
     old = SCRIPT is getattr(tvm.script, "tir", None)
     made = []
     for name, elements, dtype, scope in BUFFERS:
@@ -106,8 +107,11 @@ def module_of(body: str) -> Any:
     if old and bound is not None:
         rest = indent(body[bound.end() :], "    ")
         body = f"with T.LetStmt({bound[1]}) as v:\n{rest}"
-    header = HEADER.format(buffers="\n        ".join(made), tir="tir" if old else "tirx")
+    header = HEADER.format(buffers="\n        ".join(made), axes=axes, tir="tir" if old else "tirx")
     known = {"T": SCRIPT, "I": tvm.script.ir}
+    for name in ("atomic_add_elem_op", "atomic_or_elem_op"):
+        if f"{name}," in body:
+            known[name] = compiler.ir.Op.get(f"tl.{name}")
     return compiler.script.from_source(header + indent(body, "        "), extra_vars=known)
 
 
