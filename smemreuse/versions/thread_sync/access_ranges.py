@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from smemreuse.ir.expr import Var, constant, same, variables_in
-from smemreuse.ir.kernel import For, If, Stmt, While
+from smemreuse.ir.expr import Call, Var, constant, same, variables_in, walk
+from smemreuse.ir.kernel import Bind, For, If, Stmt, While, expressions_of
 from smemreuse.semantics.bounds import Interval
+from smemreuse.semantics.evaluate import is_arithmetic
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
 from smemreuse.versions.thread_sync.collisions import Made
 from smemreuse.versions.thread_sync.differences import Indexed, differences, reach_of
 from smemreuse.versions.thread_sync.once import once
 from smemreuse.versions.thread_sync.path_conditions import PathConditions
+
+_PURE = frozenset({"tl_shuffle_elect", "call_pure_extern", "call_pure_intrin"})
+"""Operations of which the pass takes the same call to have one answer."""
 
 
 class AccessRanges:
@@ -61,7 +65,23 @@ class AccessRanges:
             return False
         if loop is not None and loop.var in variables_in(second.index):
             return False
-        return same(first.index, second.index) and self._scopes(one) == self._scopes(two)
+        if not same(first.index, second.index) or self._scopes(one) != self._scopes(two):
+            return False
+        return not self._asks(one[0])
+
+    def _asks(self, stmt: Stmt) -> bool:
+        """Whether the scopes around a statement ask an operation. The pass takes each answer for
+        another one, and does not know that of a scope to be the same for all that is in there."""
+        return any(map(self._is_answer, (stmt, *(one.stmt for one in self._paths.frames[stmt]))))
+
+    @once
+    def _is_answer(self, scope: Stmt) -> bool:
+        """Whether what holds in a scope, or what a variable is bound to, is such an answer."""
+        return isinstance(scope, (Bind, If, For, While)) and any(
+            isinstance(node, Call) and not (is_arithmetic(node) or node.op in _PURE)
+            for expr in expressions_of(scope)
+            for node in walk(expr)
+        )
 
     def _scopes(self, made: Made) -> object:
         """All that the pass knows to hold at an access."""

@@ -111,6 +111,15 @@ SEQUENCES = {
         POINTER.format("A", "tx"), POINTER.format("U", "tx")
     )
     + ADD.format(POINTER.format("U", "tx")),
+    "an answer is another one each time": arm(
+        'T.call_extern("bool", "tl::Any", c.data, 4)',
+        "A[tx % 32] = D[tx]\nO[tx] = A[tx % 32]\n",
+    )
+    + OF_B,
+    "an answer is the same": arm(
+        'T.call_pure_extern("bool", "tl::Any", n)', "A[tx % 32] = D[tx]\nO[tx] = A[tx % 32]\n"
+    )
+    + OF_B,
     "rounds of data": rounds(arm("L[bx] < 3", f"{STORE}{CROSS}"), "(n + 31) // 32"),
     "stated of data": under(
         'with T.attr(n % 128 == 0, "tl.assume", 1)',
