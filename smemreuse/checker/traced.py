@@ -23,11 +23,12 @@ class TracedAccess:
     """The bytes of one buffer that threads read or write, each with the thread that does.
 
     `certain` is False where the access may not happen at all, or not to all of these bytes. Of one
-    that conflicts, `in_warp` tells that no more is known than that a lane of the same warp did it.
+    that conflicts, `in_warp` tells that no more is known than that a lane of the same warp did it,
+    and `shown` is a byte that shows it.
     `footprint` and `starts` are what each of the threads `ids` touches, where that is known; or,
     `by_warp`, what the lanes of its warp do together. `refills`: a write to bytes that had a value
-    of their buffer's, over which a partner may have written since. `of_several`: it stands for many
-    accesses, of which its event is one.
+    of their buffer's, over which a partner may have written since. `events`: it stands for many
+    accesses, which touched each byte last in these.
     """
 
     buffer: Buffer
@@ -45,19 +46,28 @@ class TracedAccess:
     by_warp: bool = False
     atomic: bool = False
     refills: bool = False
-    of_several: bool = False
+    events: np.ndarray | None = None
+    shown: int | None = None
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""
         if which.start == 0 and which.stop == len(self.where):
             return self
-        return replace(self, where=self.where[which], by_thread=self.by_thread[which])
+        events = None if self.events is None else self.events[which]
+        return replace(
+            self, where=self.where[which], by_thread=self.by_thread[which], events=events
+        )
 
     def by_thread_of(self, byte: int) -> int | None:
         """The thread that accesses a byte; None if that is not known."""
         at = int(np.searchsorted(self.where, byte))
         found = self.by_thread[at] if at < len(self.where) and self.where[at] == byte else ANYONE
         return int(found) if found >= 0 else None
+
+    @property
+    def of_several(self) -> bool:
+        """Whether it stands for several accesses: another one than is named may be meant."""
+        return self.events is not None
 
     @property
     def key(self) -> AccessKey:
@@ -113,8 +123,7 @@ def met_at(
         return int(earlier.where[0]), (None, None)
     one, two = earlier.by_thread[both[0]], later.by_thread[both[1]]
     apart = (one != two) & (one >= 0) & (two >= 0)
-    further = apart & (one // 32 != two // 32)
-    at = int(np.argmax(further if further.any() else apart))
+    at = showing(earlier, both[0], apart, one // 32 != two // 32)
     threads = (int(one[at]), int(two[at])) if apart[at] else (None, None)
     return int(earlier.where[both[0][at]]), threads
 
@@ -134,3 +143,14 @@ def best_first(traced: TracedAccess, others: Iterator[TracedAccess]) -> Iterator
         yield found
         yield from passed
         yield from others
+
+
+def showing(
+    earlier: TracedAccess, common: np.ndarray, apart: np.ndarray, further: np.ndarray
+) -> int:
+    """Which of the bytes in `common` shows a conflict best, of those that different threads access
+    (`apart`): the one that an access was found to conflict in, or one of different warps
+    (`further`)."""
+    shown = earlier.where[common] == (-1 if earlier.shown is None else earlier.shown)
+    ways = (apart & shown, apart & further, apart)
+    return int(np.argmax(next((way for way in ways if way.any()), apart)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -11,6 +12,7 @@ from smemreuse.checker.layout import meeting
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.engines import Pending
 from smemreuse.checker.machine.events import AccessEvent
+from smemreuse.checker.machine.naming import OR_EARLIER
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.access import Access
@@ -98,6 +100,9 @@ class OrderHazards(Collected):
         if self._is_known(kind, certain, later.stmt, traced.buffer):
             return True
         name = self._layout.names[traced.buffer]
+        everyone = np.union1d(found.ids, traced.ids)
+        if found.of_several and earlier.ids is not None:
+            found = replace(found, ids=earlier.ids)
         agents = _agents(earlier.stmt, later.stmt, found, traced, met)
         one, two = self._site(found.event), self._site(traced.event)
         first, second = (
@@ -111,12 +116,11 @@ class OrderHazards(Collected):
             bytes_ = f"byte {met.byte}" if met and is_one else _in_common(found, traced)
         it = words.pronoun(bytes_)
         witness = f"{first} {bytes_} of {name} at {one}, {order} {second} {it} at {two}"
+        witness += OR_EARLIER if found.of_several else ""
         witness += IN_STEP if in_step and np.isin(found.warps, traced.warps).any() else ""
         engine = words.engine_of(earlier.stmt)
         mend = (
-            mends.wait(engine, name, one, two)
-            if in_flight
-            else mends.barrier(one, two, np.union1d(found.ids, traced.ids))
+            mends.wait(engine, name, one, two) if in_flight else mends.barrier(one, two, everyone)
         )
         hazard = Hazard(
             kind,

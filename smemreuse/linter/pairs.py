@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.checker.layout import meeting
-from smemreuse.checker.traced import ANYONE, TracedAccess
+from smemreuse.checker.traced import ANYONE, TracedAccess, showing
 
 MAX_BYTES_ASKED = 1024
 """Bytes of which it is asked who touches them; of a conflict of more the first ones are."""
@@ -44,13 +44,11 @@ def clash(earlier: TracedAccess, later: TracedAccess, *, in_warp: bool) -> Clash
     span = (int(common[0]), int(common[-1]))
     one, two = earlier.by_thread[both[0]], later.by_thread[both[1]]
     apart = (one != two) & (one != ANYONE) & (two != ANYONE)
+    further = one // 32 != two // 32
     if in_warp:
-        apart &= one // 32 == two // 32
-    else:
-        further = apart & (one // 32 != two // 32)
-        apart = further if further.any() else apart
+        apart &= ~further
     if apart.any():
-        at = int(np.argmax(apart))
+        at = showing(earlier, both[0], apart, further)
         return Clash(span, int(common[at]), int(one[at]), int(two[at]))
     shared = common[(one == ANYONE) | (two == ANYONE)]
     if not len(shared):

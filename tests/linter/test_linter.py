@@ -100,6 +100,26 @@ def test_many_atomics_do_not_hide_a_plain_write(writes: int, races: list[tuple[s
     assert [(one.kind.value, one.certain) for one in report.hazards] == races
 
 
+def test_of_many_accesses_that_are_kept_as_one_it_is_told_which_touched_the_byte() -> None:
+    """It may be an earlier one, and is said to be."""
+    many = [f"As[{at}] = 5\n" for at in range(RECENT_OF_ITSELF + 1)]
+    body = under("if tx == 0", "As[7] = 4\n" + "".join(many)) + under("if tx == 32", "As[7] = 6\n")
+    (hazard,) = report_on(kernel_of(body, elements=1024)).hazards
+    assert hazard.other is not None
+    assert hazard.other.statement == "As[7] = 5"
+    assert hazard.witness.endswith("; or that is so of an earlier access to these bytes")
+    assert hazard.agents == ("thread 0", "thread 32")
+
+
+def test_a_race_is_told_by_threads_that_nothing_orders() -> None:
+    """The third warp meets the first one, and overwrites what the second one has written, too."""
+    meet = 'T.tvm_storage_sync("shared", 1, 64)\n'
+    body = under("if tx < 64", "As[tx] = tx\n") + under("if tx < 32 or tx >= 64", meet)
+    body += under("if tx >= 64", "As[tx * 2 - 128] = 1\n")
+    (hazard,) = report_on(kernel_of(body, threads=96)).hazards
+    assert hazard.agents == ("thread 32", "thread 80")
+
+
 def test_where_a_barrier_may_come_threads_of_two_warps_are_told_of_as_well() -> None:
     """No thread writes to one place twice, so that the pass puts no barrier in."""
     body = "As[63 - tx] = D[tx]\nAs[tx] = D[tx]\n"

@@ -12,8 +12,8 @@ from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.convergence import Convergence
 from smemreuse.checker.machine.events import AccessEvent, Findings
 from smemreuse.checker.machine.memory import Memory
+from smemreuse.checker.machine.naming import OR_EARLIER, runs
 from smemreuse.checker.machine.naming import agent as agent_of
-from smemreuse.checker.machine.naming import runs
 from smemreuse.checker.traced import TracedAccess, met_at
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Block, Buffer, If
@@ -99,6 +99,7 @@ class Violations(Findings):
             f"{self._describe(other.event)} on {names[partner]} {why} "
             f"{self._describe(traced.event)} on {names[traced.buffer]}, which shares its bytes"
         )
+        witness += OR_EARLIER if other.of_several else ""
         if rule is Rule.IN_FLIGHT and not certain:
             witness = self._declaring(witness, other.event)
         if rule is Rule.BARRIER and self.uneven:
@@ -121,6 +122,7 @@ class Violations(Findings):
             f"{self._describe(other.event)} writes {name} again where {its} has its bytes, and "
             f"{HOW_STALE[rule]} {self._describe(traced.event)}, which may still find {its} there"
         )
+        witness += OR_EARLIER if other.of_several else ""
         witness = self._declaring(witness, other.event, traced.event)
         acts = self._pair(other, traced)
         self._report(rule, buffer, partner, witness, False, acts)

@@ -176,16 +176,19 @@ def _all_of(numbers: list[np.ndarray]) -> np.ndarray:
 
 
 def _united(entries: list[Recent]) -> Recent:
-    """Several accesses as one, that is any of them; a byte's thread only where they agree."""
+    """Several accesses as one, that is any of them: a byte's thread only where they agree, and the
+    last one that touches it."""
     begin = min(int(entry.traced.where[0]) for entry in entries)
     end = max(int(entry.traced.where[-1]) for entry in entries) + 1
     threads = np.full(end - begin, ANYONE)
     touched = np.zeros(end - begin, dtype=bool)
+    events = np.zeros(end - begin, np.int64)
     for entry in entries:
         at = entry.traced.where - begin
         agree = ~touched[at] | (threads[at] == entry.traced.by_thread)
         threads[at] = np.where(agree, entry.traced.by_thread, ANYONE)
         touched[at] = True
+        events[at] = entry.traced.event if entry.traced.events is None else entry.traced.events
     where = np.flatnonzero(touched) + begin
     epochs = np.max([entry.epochs for entry in entries], axis=0)
     ids = _all_of([entry.traced.ids for entry in entries])
@@ -199,7 +202,7 @@ def _united(entries: list[Recent]) -> Recent:
         warps=_all_of([ids // 32]),
         footprint=None,
         starts=None,
-        of_several=True,
+        events=events[touched],
     )
     bits = 0
     if all(entry.bits for entry in entries):

@@ -9,6 +9,9 @@ from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import calls_of, effect_of
 from smemreuse.semantics.undeclared import undeclared_function
 
+OR_EARLIER = "; or that is so of an earlier access to these bytes"
+"""Where several accesses are remembered as one: any of them may be meant, and the last is named."""
+
 
 def engine_of(stmt: Stmt) -> Engine:
     """The engine that executes the accesses of a statement: that of its first asynchronous

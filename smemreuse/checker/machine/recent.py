@@ -65,7 +65,15 @@ class Recent:
         # An uncertain conflict may involve other lanes than those that are surely unordered.
         lanes = surely if certain else perhaps
         across = lanes & known & (earlier // 32 != later // 32)
-        return replace(mine, certain=certain, in_warp=not across.any())
+        which = next(one for one in (across, lanes & known, lanes) if one.any())
+        shown = int(common[0][np.argmax(which)])
+        return replace(
+            mine,
+            certain=certain,
+            in_warp=not across.any(),
+            event=mine.event if mine.events is None else int(mine.events[shown]),
+            shown=int(mine.where[shown]),
+        )
 
     def _unordered(self, clock: np.ndarray, traced: TracedAccess) -> np.ndarray:
         """For each warp of a later access and each warp whether this comes before by a clock."""

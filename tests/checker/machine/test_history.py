@@ -192,6 +192,17 @@ def test_of_older_accesses_to_a_byte_the_thread_is_known_if_it_was_the_same() ->
     assert not found.certain
 
 
+def test_of_older_accesses_that_one_is_named_which_touched_the_byte_last() -> None:
+    history, order = History(LAYOUT, WARPS), Order(WARPS)
+    for event, byte in ((7, 4), (8, 5), (9, 4)):
+        history.note(access(A, (byte,), is_write=True, by=(5,), event=event), order)
+    distinct(history, order, 2 * RECENT)
+    assert conflicts(history, order, 4) == [9]
+    assert conflicts(history, order, 5) == [8]
+    (found,) = history.conflicts(access(B, (0,), is_write=True), A, np.array([4]), order)
+    assert found.of_several
+
+
 def test_what_comes_before_all_that_can_follow_is_dropped() -> None:
     history, order = History(LAYOUT, WARPS), Order(WARPS)
     history.note(access(A, (4,), is_write=True, by=(5,), event=7), order)
