@@ -1,4 +1,4 @@
-"""What the operations of a kernel do, whatever buffers share bytes."""
+"""What the operations of a kernel's statements do to the order of accesses, whatever is planned."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from smemreuse.ir.kernel import (
     nodes_of,
     walk_statements,
 )
-from smemreuse.semantics.effects import Effect
+from smemreuse.semantics.effects import Effect, Signal
 from smemreuse.semantics.elements import flat_index
 from smemreuse.semantics.global_memory import changing_storages
 from smemreuse.semantics.pointers import escaping
@@ -27,7 +27,10 @@ from smemreuse.semantics.table import (
     calls_of,
     effect_of,
     evaluated_call,
+    is_foreign,
+    may_block_unseen,
     may_meet_unseen,
+    may_order_unseen,
     may_signal,
 )
 from smemreuse.semantics.within import meeting_within
@@ -57,6 +60,8 @@ class Operations:
         self._of_call: dict[Call, Effect] = {}
         self._may_signal: dict[Call, bool] = {}
         self._meeting: dict[Stmt, bool] = {}
+        self._blocking: dict[Stmt, bool] = {}
+        self._ordering: dict[Stmt, bool] = {}
         self._flat: dict[Load, Expr] = {}
         self._inside: dict[Stmt, tuple[Call, ...]] = {}
 
@@ -93,12 +98,20 @@ class Operations:
         return self._spins[stmt]
 
     def _may_change(self, node: Expr) -> bool:
-        """Whether an expression names memory that other threads may write."""
+        """Whether an expression names memory that other threads may write, or calls a function that
+        may read such."""
         if isinstance(node, Var):
             return node in self.written
+        if isinstance(node, Call):
+            return is_foreign(node) or effect_of(node).signals is Signal.ASK
         if not isinstance(node, (Load, Pointer)):
             return False
-        return node.buffer.scope in SHARED_SCOPES or node.buffer.storage in self.written
+        buffer = node.buffer
+        return (
+            buffer.scope in SHARED_SCOPES
+            or buffer.holds_mbarriers
+            or buffer.storage in self.written
+        )
 
     def effect(self, call: Call) -> Effect:
         """What an operation does."""
@@ -120,6 +133,21 @@ class Operations:
         known = self._meeting.get(stmt)
         if known is None:
             known = self._meeting[stmt] = any(map(may_meet_unseen, calls_of(stmt)))
+        return known
+
+    def may_block(self, stmt: Stmt) -> bool:
+        """Whether a thread may wait for others inside an operation of a statement itself, of which
+        no row tells."""
+        known = self._blocking.get(stmt)
+        if known is None:
+            known = self._blocking[stmt] = any(map(may_block_unseen, calls_of(stmt)))
+        return known
+
+    def may_order(self, stmt: Stmt) -> bool:
+        """Whether such an operation may order what comes before and after it."""
+        known = self._ordering.get(stmt)
+        if known is None:
+            known = self._ordering[stmt] = any(map(may_order_unseen, calls_of(stmt)))
         return known
 
     def flat_index(self, load: Load) -> Expr:

@@ -29,12 +29,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine, Group, Meeting, Signal
 from smemreuse.semantics.elements import lane_of, lanes_of
-from smemreuse.semantics.table import (
-    counted,
-    deciding_operands,
-    mbarrier_operand,
-    returns,
-)
+from smemreuse.semantics.table import counted, deciding_operands, mbarrier_operand, returns
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
 """Those of each statement itself."""
@@ -201,7 +196,7 @@ class ProgramSlice:
             stmt in self.accesses
             or self.synchronizing(stmt)
             or self.sets_counter(stmt)
-            or self.operations.may_meet_unseen(stmt)
+            or self.operations.may_order(stmt)
             or self.operations.may_spin(stmt)
         )
 

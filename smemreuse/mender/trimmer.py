@@ -33,7 +33,7 @@ from smemreuse.results.mending import Removal
 from smemreuse.results.trimming import Trimming
 from smemreuse.results.verdict import SOUND
 from smemreuse.semantics.effects import Group
-from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
+from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect, may_order_unseen
 
 MOST_TRIED = 24
 OF_TRIMMING = 4 * OF_LINT
@@ -198,8 +198,7 @@ def _is_beyond(call: Call) -> bool:
     effect = effect_of(call)
     meets = effect.meeting is not None and effect.meeting.group in (Group.CLUSTER, Group.GRID)
     tells = effect.atomic and not _is_shared(call)
-    unknown = bool(effect.may_meet or effect.unknown)
-    return meets or effect.remote or effect.elsewhere or tells or unknown
+    return meets or effect.remote or effect.elsewhere or tells or may_order_unseen(call)
 
 
 def _is_shared(call: Call) -> bool:

@@ -17,7 +17,7 @@ class UndecidedKind(Worded):
     PHASE = "phase", "it depends on the schedule for which phase of its mbarrier {site} has waited"
     LANES = "lanes", "only some lanes of a warp come to {site}; lint follows warps"
     BARRIER = "barrier", "it is not known which threads meet at {site}"
-    OPERATION = "operation", "{site} may be a barrier"
+    OPERATION = "operation", "{site} may hold a barrier, or wait for other threads"
 
 
 @dataclass(frozen=True, slots=True)

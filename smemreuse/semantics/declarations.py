@@ -58,7 +58,8 @@ class Declaration:
       call. If not, they are plain loads and stores, over when it returns, in this block's memory.
     - `escapes`: an address that it is handed may be kept in memory, or be in what it returns.
     - `barrier_at_end`: it ends with a barrier of all threads of the block, after its accesses.
-    - `barriers_inside`: it has other barriers, of whomever; None if that is not said.
+    - `barriers_inside`: it has other barriers, of whomever, or a thread waits in it for another.
+      None if that is not said.
     - `source`: the file, and the line if it is known.
     """
 
@@ -106,6 +107,7 @@ class Declaration:
             keeps=self.escapes,
             declared=words,
             may_meet=_MAY_MEET[self.barriers_inside],
+            may_wait=self.asynchronous,
         )
 
 

@@ -296,6 +296,8 @@ class Effect:
       `fences_mbarriers` one for what the thread has initialized of mbarriers alone.
     - `may_meet`: why it may have a barrier inside that nothing tells of; the answer says that it is
       assumed to have none.
+    - `may_wait`: a thread may wait inside it for what others do, or for what is asynchronous, as no
+      column tells. Nothing is proved by it, and nothing behind it is surely unordered.
     - `converges`: the lanes of a warp that take part wait for each other, and no access to memory
       is ordered by that (PTX says so of `bar.warp.sync` alone). Nothing is proved by it; and what
       it stands between is no certain race.
@@ -341,6 +343,7 @@ class Effect:
     within: tuple[Meeting, ...] = ()
     meets_first: bool = False
     may_meet: str = ""
+    may_wait: bool = False
     converges: bool = False
     together: Together | None = None
     lanes: int | None = None
@@ -446,5 +449,6 @@ def unknown_effect(reason: str) -> Effect:
         address=True,
         swizzles=True,
         may_meet="it is not known",
+        may_wait=True,
         unknown=reason,
     )

@@ -17,10 +17,10 @@ from smemreuse.semantics.effects import (
     Signal,
     unknown_effect,
 )
-from smemreuse.semantics.foreign import FOREIGN, foreign_effect
+from smemreuse.semantics.foreign import FOREIGN, foreign_effect, is_over_at_return
 from smemreuse.semantics.rows import lookup
 from smemreuse.semantics.rows.forms import TWO_BLOCKS
-from smemreuse.semantics.unseen_barriers import why_it_may_meet
+from smemreuse.semantics.unseen_barriers import may_poll, why_it_may_meet
 
 BLOCK_BARRIER = Call("tvm_storage_sync", (Const("shared"),))
 """The barrier that all threads of a block meet at, as TIR writes it."""
@@ -47,7 +47,8 @@ def _looked_up(call: Call) -> Effect:
             effect = replace(effect, remote=True)
         return _in_this_form(call, effect)
     if call.op in FOREIGN:
-        return replace(foreign_effect(call), may_meet=why_it_may_meet(call))
+        may_wait = may_poll(call) or not is_over_at_return(call)
+        return replace(foreign_effect(call), may_meet=why_it_may_meet(call), may_wait=may_wait)
     if row is None:
         return unknown_effect(f"`{call.op}` has no row in the table of effects")
     return unknown_effect(f"`{call.op}` is not known in this form")
@@ -160,6 +161,18 @@ def may_meet_unseen(call: Call) -> bool:
     """
     effect = effect_of(call)
     return bool(effect.unknown) or effect.may_meet not in ("", UNSAID)
+
+
+def may_block_unseen(call: Call) -> bool:
+    """Whether a thread may wait inside an operation for others, and nothing tells of it; but for
+    what a declaration leaves open."""
+    return may_meet_unseen(call) or effect_of(call).may_wait
+
+
+def may_order_unseen(call: Call) -> bool:
+    """Whether an operation may order what comes before and after it, and nothing tells of it: by a
+    barrier inside, or since a thread waits there. What a declaration leaves open may be so."""
+    return may_block_unseen(call) or effect_of(call).may_meet == UNSAID
 
 
 def is_block_barrier(stmt: Stmt) -> bool:

@@ -1,7 +1,9 @@
-"""Functions written in CUDA that may have a barrier inside, as far as their text shows it.
+"""Functions written in CUDA that may have a barrier inside, as far as their text shows it; and
+those in which a thread may wait by a loop of its own.
 
 A barrier orders accesses, which need not be known to prove less. But it also has to be reached by
 all that it counts, which nobody sees who does not know of it: so the answer says what it assumes.
+Nothing is refuted by what a barrier or a loop that polls may order.
 """
 
 from __future__ import annotations
@@ -14,6 +16,10 @@ from smemreuse.semantics.foreign import texts_of
 from smemreuse.semantics.rows.device_functions import FUNCTIONS
 
 _MEETS = re.compile(r"asm|barrier|\bbar\b|sync|cluster|cooperative|#\s*include\s*\"", re.IGNORECASE)
+_LOOPS = re.compile(r"\b(?:while|for|goto)\b")
+_MAY_CHANGE = re.compile(r"volatile|atomic|fence|nanosleep|__ld", re.IGNORECASE)
+"""In a loop that polls memory: what else a compiler may take to be the same in each round."""
+
 _CALLED = re.compile(r"([A-Za-z_][\w:]*)\s*(?:<[^;(){}]*>)?\s*\(")
 _BEFORE_PARENTHESES = """
     if for while switch return sizeof alignof defined alignas __launch_bounds__ __align__
@@ -37,6 +43,13 @@ def why_it_may_meet(call: Call) -> str:
     called = (match[1] for text in others for match in _CALLED.finditer(text))
     unseen = next((one for one in called if one != name and not _has_no_barrier(one)), None)
     return f"its text calls `{unseen}`" if unseen else ""
+
+
+def may_poll(call: Call) -> bool:
+    """Whether a function may wait in a loop until other threads write, by the text that comes with
+    its call."""
+    texts = texts_of(call)[1:]
+    return any(_LOOPS.search(text) for text in texts) and any(map(_MAY_CHANGE.search, texts))
 
 
 def _has_no_barrier(function: str) -> bool:

@@ -111,6 +111,7 @@ def test_what_both_threads_and_tma_write_keeps_all() -> None:
     ("alone", "why"),
     [
         ("T.pdl_sync()\n", OTHERS),
+        ("T.cuda.wait_until(c[0], T.address_of(D[0]), c[0] == 1)\n", OTHERS),
         ('T.evaluate(T.call_extern("handle", "__threadfence"))\n', OTHERS),
         ('T.evaluate(T.call_extern("int32", "atomicAdd", T.address_of(O[0]), 1))\n', OTHERS),
         ('T.evaluate(T.call_extern("int32", "mystery"))\n', OTHERS),

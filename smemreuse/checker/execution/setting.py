@@ -113,10 +113,14 @@ class Setting:
     def contend(self, uses: Set[Stmt]) -> bool:
         """Follows more uses of named barriers as contended from now on; False if that is no help.
 
-        Loops that end when others have written may wait for what nothing tells of.
+        Loops that end when others have written may wait for what nothing tells of; so may functions
+        that are not known.
         """
         inside = walk_statements(self.program_slice.body)
-        if uses <= self.contended or any(isinstance(one, While) for one in inside):
+        may_block = self.program_slice.operations.may_block
+        if uses <= self.contended or any(
+            isinstance(one, While) or may_block(one) for one in inside
+        ):
             return False
         self.contended |= uses
         return True

@@ -14,11 +14,11 @@ from smemreuse.checker.machine.meetings import BarrierMeetings
 from smemreuse.checker.machine.signals import Signals
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Values
-from smemreuse.ir.expr import Call, Load, Pointer, walk
+from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Stmt
 from smemreuse.ir.source import at_line
 from smemreuse.results.undecided import UndecidedKind
-from smemreuse.semantics.effects import Effect, Engine, Meeting
+from smemreuse.semantics.effects import Effect, Meeting
 
 
 class Synchronization:
@@ -70,9 +70,6 @@ class Synchronization:
         if self._operations.may_signal(call):
             why = f"`{call.op}` is handed an mbarrier, and may signal to it"
             raise Uncovered(effect.unknown or why)
-        if effect.engine is Engine.UNKNOWN_ASYNC and not _is_handed_memory(call):
-            # It may be a barrier, and counts as if it were none.
-            self._findings.fork(UndecidedKind.OPERATION, stmt)
         if effect.returns and not agent.partly and agent.threads.count == self._everyone:
             raise Returned
         if effect.leaves is not None:
@@ -84,8 +81,11 @@ class Synchronization:
             raise
 
     def meet_unseen(self, stmt: Stmt, agent: Agent) -> None:
-        """Threads carry out a statement in which there may be barriers that nothing tells of: those
-        of the block that do not may not come to them (rule 12)."""
+        """Threads carry out a statement, in which there may be barriers and waits that nothing
+        tells of. They count as if there were none, and nothing that they may order is certain; the
+        others of the block do not come to such barriers (rule 12)."""
+        if self._operations.may_order(stmt):
+            self._findings.fork(UndecidedKind.OPERATION, stmt)
         if agent.partly or agent.threads.count < self._everyone:
             if self._operations.may_meet_unseen(stmt):
                 self._state.pairings.forget_all()
@@ -134,8 +134,3 @@ class Synchronization:
 
 _UNDEFINED = (MismatchKind.ARRIVED_TWICE, MismatchKind.NOT_ARRIVED)
 """After these, nothing is known of who passes the barrier when."""
-
-
-def _is_handed_memory(call: Call) -> bool:
-    """Whether an operation has anything to work on beside values."""
-    return any(isinstance(node, (Pointer, Load)) for operand in call.args for node in walk(operand))

@@ -110,13 +110,16 @@ class Facts:
         return known
 
     def acting(self, stmt: Stmt) -> frozenset[Stmt]:
-        """The statements in one, itself included, that access shared memory or order accesses."""
+        """Those in a statement, itself included, that access shared memory or may order that."""
         known = self._within.get(stmt)
         if known is None:
             known = self._within[stmt] = frozenset(
                 inner
                 for inner in walk_statements((stmt,))
-                if self.touches(inner) or self._operations.synchronizing(inner)
+                if self.touches(inner)
+                or self._operations.synchronizing(inner)
+                or self._operations.may_order(inner)
+                or self._operations.may_spin(inner)
             )
         return known
 
@@ -141,7 +144,7 @@ class Facts:
         """Whether a thread may have to wait at a statement for one that is not there with it."""
         if isinstance(stmt, While) or stmt in self.barriers:
             return isinstance(stmt, While)
-        return any(
+        return self._operations.may_block(stmt) or any(
             effect.signals is Signal.WAIT
             or any(meeting.group is not Group.WARP for meeting in effect.meetings)
             or effect.engine is Engine.UNKNOWN_ASYNC

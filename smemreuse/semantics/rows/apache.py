@@ -111,11 +111,17 @@ _MEMORY: Rows = {
     "cuda.atomic_add": _ATOMIC,
     "cuda.atomic_cas": _ATOMIC,
     "cuda.ldg": _ldg,
-    # `wait_until(register, word, condition, ...)`: a loop that reads the word.
-    "cuda.wait_until": accessing(reads(1, certain=False), writes_locals=(0,), answer=Answer.VARIES),
-    # `cta_reduce(value, operator, warps, scratch)`: the scratch is written, all threads meet, it is
-    # read. It is written before they meet, so they count as not having met.
-    "cuda.cta_reduce": accessing(writes(3, certain=False), answer=Answer.VARIES),
+    # `wait_until(register, word, condition, ...)`: a loop that reads the word, and acquires.
+    "cuda.wait_until": accessing(
+        reads(1, certain=False), writes_locals=(0,), answer=Answer.VARIES, may_wait=True
+    ),
+    # `cta_reduce(value, operator, warps, scratch)`: the scratch is written, all threads meet, a
+    # warp reads and writes it, they meet again, and all read it.
+    "cuda.cta_reduce": accessing(
+        writes(3, certain=False),
+        answer=Answer.VARIES,
+        within=(Meeting(Group.BLOCK), Meeting(Group.BLOCK)),
+    ),
     # `(target, source)`, and `(source, target)` for eight.
     "cuda.float22half2": accessing(reads(1, certain=False), written=(0,)),
     "cuda.half8tofloat8": accessing(reads(0, certain=False), written=(1,)),
@@ -188,6 +194,7 @@ _ACROSS_GPUS = Effect(
     follows=True,
     engine=Engine.UNKNOWN_ASYNC,
     answer=Answer.VARIES,
+    may_wait=True,
 )
 
 _COPIES: Rows = merged(
@@ -203,8 +210,16 @@ _COPIES: Rows = merged(
     each("nvshmem.signal_op nvshmem.wait_until", _ACROSS_GPUS),
     values("nvshmem.my_pe nvshmem.n_pes"),
     ordering_elsewhere(
-        "nvshmem.quiet nvshmem.fence nvshmem.barrier_all",
-        "order between GPUs, which is not counted on within a block",
+        "nvshmem.quiet nvshmem.fence", "order between GPUs, which is not counted on within a block"
+    ),
+    # All blocks of all GPUs: what a thread has done before it is known to those who come after.
+    each(
+        "nvshmem.barrier_all",
+        Effect(
+            words="order between GPUs, which is not counted on within a block",
+            elsewhere=True,
+            may_wait=True,
+        ),
     ),
 )
 
