@@ -150,6 +150,12 @@ class Operations:
             known = self._ordering[stmt] = any(map(may_order_unseen, calls_of(stmt)))
         return known
 
+    def hides_wait(self, stmt: Stmt) -> bool:
+        """Whether a thread may wait for others in a statement itself, and no row tells for what;
+        but in functions of which an answer says that it is assumed that they have no barriers."""
+        effects = map(effect_of, calls_of(stmt))
+        return self.may_spin(stmt) or any(one.may_wait and not one.may_meet for one in effects)
+
     def flat_index(self, load: Load) -> Expr:
         """The index of an element in its buffer laid out flat: the very same expression each time,
         so that its value can be remembered."""

@@ -18,6 +18,7 @@ from tests.checker.small import (
     TO_AND_FRO,
     USE_A,
     USE_B,
+    WAIT,
     init_barrier,
     judge,
     kernel_of,
@@ -170,3 +171,32 @@ def test_a_race_across_a_function_is_only_possible() -> None:
     assert "may hold a barrier, or wait for other threads" in hazard.undecided.sentence
     assert hazard_of(f"{FIRST}T.evaluate({PURE})\n{read}").certain
     assert hazard_of(f"{FIRST}{read}T.evaluate({called(FLAG)})\n").certain
+
+
+# Barriers that are yet to come ------------------------------------------------------------------
+
+POLL = under("while O[99] == 0", "T.evaluate(0)\n")
+SET = "O[99] = 1\n"
+
+
+@pytest.mark.parametrize("wait", [POLL, f"T.evaluate({SPINS})\n", WAIT_UNTIL])
+def test_a_barrier_to_come_may_not_keep_threads_from_what_others_wait_for(wait: str) -> None:
+    """The compiler's pass puts one between the branches, for the bytes that they share: the first
+    one then waits for ever for what comes in the second one."""
+    first = under("if tx >= 32", wait + CONSUME)
+    second = under("if tx < 32", PRODUCE + SET)
+    found = judge(first + second, assume_barriers=True)
+    assert found.verdict is UNPROVED
+    assert "may wait for ever" in found.first_finding
+    assert found.open_pairs
+    # Where they meet already, none is put in.
+    assert judge(first + under("if tx < 32", SET) + SYNC + USE_A, assume_barriers=True).sound
+
+
+def test_nor_from_an_mbarrier_that_others_wait_for() -> None:
+    first, second = under("if tx >= 32", WAIT + CONSUME), PRODUCE + ARRIVE
+    apart = init_barrier(32) + first + under("if tx < 32", second)
+    assert judge(apart, assume_barriers=True).verdict is UNPROVED
+    assert judge(init_barrier(32) + first + under("else", second), assume_barriers=True).sound
+    ordered = under("if tx < 32", second) + first
+    assert judge(init_barrier(32) + ordered, assume_barriers=True).sound

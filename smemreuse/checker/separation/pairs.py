@@ -25,8 +25,9 @@ from smemreuse.checker.separation.gaps import Gap, Gaps
 from smemreuse.checker.separation.ground import Ground
 from smemreuse.checker.separation.privacy import Exposed, Privacy
 from smemreuse.checker.separation.tree import Scope
+from smemreuse.checker.separation.waiting import WaitsInPart, waits_in_part
 from smemreuse.ir.access import Access
-from smemreuse.ir.kernel import Buffer, For, Kernel, Stmt
+from smemreuse.ir.kernel import Buffer, For, Kernel, Stmt, walk_statements
 from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import evaluate
@@ -56,6 +57,14 @@ class Separation:
             self._facts = found if found is not None and found.follows_all else None
         except (Uncovered, UnknownThreads):
             pass  # nothing is separated
+        self._waits = _waits_of(kernel, operations, self._facts)
+        if self._waits.for_outside:
+            self._prediction = None  # a barrier that is yet to come may never be passed
+
+    @property
+    def hidden_wait(self) -> Stmt | None:
+        """A statement in which some threads may wait, and nothing tells for what."""
+        return self._waits.hidden
 
     def remaining(self, layout: ByteLayout) -> ByteLayout:
         """A layout in which only those buffers are partners that are not separated."""
@@ -134,6 +143,14 @@ def _facts_of(
     return kernel.memo.once(
         Facts, lambda: Facts(kernel.body, accesses, operations, thread_axes(kernel.body))
     )
+
+
+def _waits_of(kernel: Kernel, operations: Operations, facts: Facts | None) -> WaitsInPart:
+    """Those of a kernel, kept with it where it is known which threads come to them."""
+    if facts is None:
+        anywhere = filter(operations.hides_wait, walk_statements(kernel.body))
+        return WaitsInPart(next(anywhere, None), for_outside=True)
+    return kernel.memo.once(WaitsInPart, lambda: waits_in_part(kernel.body, facts, operations))
 
 
 def _one_after_the_other(facts: Facts, region: Scope, accesses: tuple[Accesses, Accesses]) -> bool:

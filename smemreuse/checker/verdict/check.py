@@ -11,13 +11,14 @@ from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.traces import TraceOutcome, Traces
 from smemreuse.checker.execution.unfollowed import unfollowed
 from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.machine.events import AccessEvent
 from smemreuse.checker.machine.findings import PairFinding
 from smemreuse.checker.operations import operations_of
 from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation import Separation
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.verdict.static import static_violations
-from smemreuse.ir.kernel import Buffer, Kernel, unique_names
+from smemreuse.ir.kernel import Buffer, Kernel, Stmt, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
 from smemreuse.semantics.accesses import KernelAccesses
@@ -31,6 +32,11 @@ MAX_BUFFER = 1 << 20
 """Bytes of a buffer that are followed; no GPU has as many in the shared memory of a block."""
 
 WAITS_FOR_EVER = "a barrier that a later pass may put between two branches waits for ever (rule 12)"
+
+MAY_WAIT_FOR_EVER = (
+    "a barrier that a later pass puts in for it may wait for ever (rule 12): threads may wait for "
+    "others, and it is not known for what, in"
+)
 
 BARRIERS_FOLLOW = (
     "a later pass (TileLang's ThreadSync) puts a barrier between accesses to bytes that buffers "
@@ -91,7 +97,10 @@ def check_plan(
     # An optimistic verdict is not final: the plan is judged again with its barriers.
     shared = None if prediction is None or optimistic else prediction.shared_number()
     beyond = beyond if shared is None else (*beyond, str(shared))
-    remaining = _remaining(kernel, layout, setup, prediction)
+    separation = Separation(
+        kernel, setup.accesses.by_statement, operations_of(kernel), setup.work, prediction
+    )
+    remaining = separation.remaining(layout)
     findings, traced = _traces(kernel, remaining, setup, prediction)
     open_pairs = _open_pairs(remaining, findings, traced)
     uncovered = (*beyond, *traced.reasons)
@@ -104,8 +113,29 @@ def check_plan(
     if possible or uncovered:
         early = traced.stopped_early
         return Verdict(UNPROVED, possible, uncovered, assumptions, open_pairs, early)
+    waits = None if prediction is None or optimistic else separation.hidden_wait
+    if waits is not None:
+        alone = check_plan(
+            *(kernel, scope, offsets, arena, alignments),
+            assume_barriers=False,
+            budget=budget,
+            accesses=accesses,
+            work=work,
+            bounded=bounded,
+        )
+        if not alone.sound:
+            return _behind_barriers(alone, waits, assumptions)
     most.ended_in_proof()
     return Verdict(SOUND, (), (), assumptions)
+
+
+def _behind_barriers(alone: Verdict, waits: Stmt, assumptions: tuple[str, ...]) -> Verdict:
+    """The verdict on a plan that holds only with barriers which a later pass puts in, where some
+    threads may wait for what others do behind them: `alone` is the one without these."""
+    why = f"{MAY_WAIT_FOR_EVER} {AccessEvent(waits, ())}"
+    return replace(
+        alone, verdict=UNPROVED, violations=(), uncovered=(why,), assumptions=assumptions
+    )
 
 
 @dataclass(frozen=True)
@@ -176,20 +206,6 @@ def _prediction(kernel: Kernel, scope: str, layout: ByteLayout, setup: _Setup) -
     return Prediction.under(
         kernel, scope, layout, pointers, setup.work, optimistic=setup.optimistic
     )
-
-
-def _remaining(
-    kernel: Kernel, layout: ByteLayout, setup: _Setup, prediction: Prediction | None
-) -> ByteLayout:
-    """The layout without the pairs that need no execution."""
-    separation = Separation(
-        kernel,
-        setup.accesses.by_statement,
-        operations_of(kernel),
-        setup.work,
-        prediction,
-    )
-    return separation.remaining(layout)
 
 
 def _traces(
