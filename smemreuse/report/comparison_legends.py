@@ -119,7 +119,10 @@ def policies_legend() -> Iterator[Text]:
     """What the policies are, and which layouts their lower bound is of."""
     yield Text(_OUTER, style="dim")
     yield Text(f"{_INNER}.", style="dim")
-    yield Text("dataflow: the chosen layouts.", style="dim")
+    yield Text(
+        "dataflow: the chosen layouts, which may be the default merge's; outer and inner may not.",
+        style="dim",
+    )
     yield Text(
         f"{BOUND}: no layout by dataflow's live ranges takes fewer bytes; inner's are shorter.",
         style="dim",
