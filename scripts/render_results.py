@@ -23,6 +23,7 @@ from scripts.production.page import (
     production_not_lowered,
     production_refuted,
 )
+from scripts.random_coverage import coverage_table
 from scripts.regenerate_fixtures import renew
 from scripts.results import ROOT, machine, markdown, options_of, read
 from scripts.score_levers import errors_table, pairs_in
@@ -37,7 +38,10 @@ from scripts.version_page import (
 
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / "docs" / page for page in ("results.md", "advise.md", "how-to/batches.md")),
+    *(
+        ROOT / "docs" / page
+        for page in ("results.md", "advise.md", "how-to/batches.md", "soundness.md")
+    ),
     ROOT / "docs" / "findings" / "index.md",
 )
 
@@ -343,6 +347,7 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "advice", advice_table(read("advice-h200"))
     yield "tuning", tuning_table(read("tuning-h200"))
     yield "batch", batch_table(read("batch"))
+    yield "random-coverage", coverage_table(read("random-coverage"))
     yield "ablation", ablation_table(read("ablation"))
     yield "fits", fits_table(read("fits-examples"))
     yield "fits-dumps", dumps_table(read("fits-dumps"))

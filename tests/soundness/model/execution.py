@@ -149,6 +149,8 @@ class Execution:
             if agent.at >= len(self._code):
                 self._end(agent)
                 return
+            if self._machine.record is not None:
+                self._machine.record.reached.add(agent.at)
             instruction = self._code[agent.at]
             if isinstance(instruction, Branch):
                 self._branches += 1

@@ -178,7 +178,7 @@ class Expressions:
         condition, one, other = (self.value(arg) for arg in call.args)
 
         def found(m: Machine, ids: Ids) -> np.ndarray:
-            chosen = np.broadcast_to(m.seen.control(condition(m, ids))[:, 0], (len(ids),)) != 0
+            chosen = m.truth(condition, ids)
             parts = (
                 (one(m, ids), other(m, ids))
                 if chosen.any() and not chosen.all()

@@ -18,6 +18,7 @@ from tests.soundness.model.memory import Layout, Memory, Seen, for_each
 from tests.soundness.model.modes import IllDefined, Mode, NotModelled
 from tests.soundness.model.order import Clock, Order
 from tests.soundness.model.program import Ids, Program, by_warp
+from tests.soundness.model.record import Record
 
 
 @dataclass(eq=False)
@@ -32,11 +33,19 @@ class State:
 class Machine:
     """State of a program's execution in a mode, under all rows of a layout."""
 
-    def __init__(self, program: Program, layout: Layout, inputs: np.ndarray, mode: Mode) -> None:
+    def __init__(
+        self,
+        program: Program,
+        layout: Layout,
+        inputs: np.ndarray,
+        mode: Mode,
+        record: Record | None = None,
+    ) -> None:
         threads = program.shape.all_threads
         self.program = program
         self.layout = layout
         self.mode = mode
+        self.record = record
         self.inputs = inputs
         self.random = Random(mode.seed)
         self.seen = Seen(np.zeros(layout.count, dtype=bool), np.zeros(threads, dtype=np.uint64))
@@ -78,7 +87,10 @@ class Machine:
     def truth(self, condition: Fn, ids: Ids) -> np.ndarray:
         """For which threads it holds."""
         value = self.seen.control(condition(self, ids))
-        return for_each(value[:, 0] != 0, len(ids))
+        found = for_each(value[:, 0] != 0, len(ids))
+        if self.record is not None:
+            self.record.ways[condition].append((ids, found))
+        return found
 
     def number(self, operand: Fn, ids: Ids) -> int:
         """A number that is the same for all threads."""

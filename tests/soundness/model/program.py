@@ -120,6 +120,8 @@ class Program:
     kernel: Kernel
     shape: Shape
     code: list[Instruction] = field(default_factory=list)
+    starts: dict[Stmt, int] = field(default_factory=dict)
+    """Where each statement begins in the code."""
 
 
 # The launch -------------------------------------------------------------------------------------
@@ -201,6 +203,7 @@ class Assembler:
 
     def __init__(self, program: Program, expressions: Expressions) -> None:
         self._code = program.code
+        self._starts = program.starts
         self._thread = program.shape.thread or Const(0)
         self._expressions = expressions
         self._loops: list[_Loop] = []
@@ -208,6 +211,7 @@ class Assembler:
 
     def block(self, block: Block) -> None:
         for stmt in block:
+            self._starts[stmt] = len(self._code)
             for one in unfolded(stmt, self._thread):
                 self._statement(one)
 

@@ -18,6 +18,7 @@ from tests.soundness.model.modes import IllDefined, Mode
 from tests.soundness.model.operations import operation
 from tests.soundness.model.order import RACE
 from tests.soundness.model.program import Assembler, Program, find_shape, shared_buffers
+from tests.soundness.model.record import Record
 
 Offsets: TypeAlias = Mapping[Buffer, int]
 
@@ -69,9 +70,9 @@ class Model:
         """Whether some wait has passed in one phase in one mode, and in another one in another."""
         self.crossed = False
         """Whether a warp has met with some warps in one mode, and with others in another."""
-        self._program = Program(kernel, shape)
-        expressions = Expressions(self._program, operation)
-        Assembler(self._program, expressions).block(kernel.body)
+        self.program = Program(kernel, shape)
+        expressions = Expressions(self.program, operation)
+        Assembler(self.program, expressions).block(kernel.body)
         buffers = shared_buffers(kernel)
         apart: dict[Buffer, int] = {}
         for scope in dict.fromkeys(one.scope for one in buffers):
@@ -90,21 +91,21 @@ class Model:
     @property
     def places(self) -> int:
         """How many places there are in the program where threads can be."""
-        return len(self._program.code)
+        return len(self.program.code)
 
     @property
     def warps(self) -> int:
         """How many warps run it, in all blocks."""
-        return -(-self._program.shape.all_threads // 32)
+        return -(-self.program.shape.all_threads // 32)
 
     @property
     def plans(self) -> int:
         """How many plans there are beside the unmerged layout."""
         return self._layout.count - 1
 
-    def run(self, mode: Mode) -> Outcome:
-        """One execution. Raises `IllDefined` if the unmerged kernel is."""
-        machine = Machine(self._program, self._layout, self._inputs, mode)
+    def run(self, mode: Mode, record: Record | None = None) -> Outcome:
+        """One execution, kept in the record. Raises `IllDefined` if the unmerged kernel is."""
+        machine = Machine(self.program, self._layout, self._inputs, mode, record)
         Execution(machine).run()
         seen = machine.seen
         outputs = seen.by_thread.tobytes(), seen.unordered
