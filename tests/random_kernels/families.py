@@ -13,6 +13,7 @@ from tests.random_kernels.reductions import grow_reductions
 from tests.random_kernels.repeated import grow_repeated
 from tests.random_kernels.tails import grow_tails
 from tests.random_kernels.text import (
+    COUNTER,
     FENCE,
     SYNC,
     TextGrower,
@@ -32,11 +33,19 @@ def _copies(pick: Pick) -> str:
     tile, scratch, last = grow.tile(64 * stages), grow.tile(), grow.tile()
     keep = grow.pick(0, 2) if grow.chance(6) else stages - 1
     ahead = stages - 1
+    sometimes = grow.chance(3)
 
     def fetch(number: str) -> str:
         stage = tile.staged(stages, number)
-        copies = [cp_async(stage, one, f"{one} + {number} * 64") for one in grow.places(stage, who)]
-        guarded = "".join(copies)
+        sources = [(one, f"{one} + {number} * 64") for one in grow.places(stage, who)]
+        if sometimes and grow.chance(3):
+            where = f"D[tx + {number} * 64 + {grow.pick(0, 60)}] > {grow.some_exceed()}"
+            guarded = "".join(cp_async(stage, *one, where) for one in sources)
+        else:
+            guarded = "".join(cp_async(stage, *one) for one in sources)
+        if sometimes:
+            stored = grow.fill(stage, who, number) if grow.chance(2) else ""
+            guarded = grow.as_data_say(guarded, stored, number)
         if grow.chance(10):
             guarded = under(f"if tx % 32 < {grow.one_of((16, 32))}", guarded)
         commit = grow.mostly("T.ptx_commit_group()\n", 15)
@@ -44,6 +53,7 @@ def _copies(pick: Pick) -> str:
 
     rounds = grow.pick(1, 4)
     found = grow.use(last, who) + (SYNC if grow.chance(2) else "") if grow.chance(2) else ""
+    found += grow.fill(tile, who) + SYNC if sometimes else ""
     for one in range(ahead):
         found += fetch(f"({one} + 0)")
     body = fetch(f"(k + {ahead})") + f"T.ptx_wait_group({keep})\n" + grow.mostly(SYNC, 15)
@@ -132,6 +142,9 @@ def _arms(pick: Pick) -> str:
     parts = []
     for number, (who, tile) in enumerate(zip(groups, tiles, strict=True)):
         body = grow.uses([tile], who)
+        if grow.chance(4):  # all threads of the group alike
+            other = grow.uses([tile], who) + (grow.sync(who) if grow.chance(2) else "")
+            body = under(f"if {grow.condition()}", body) + under("else", other)
         if grow.chance(4):
             body = under(grow.rounds("k", grow.pick(1, 3)), body + grow.sync(who))
         if waiting:
@@ -185,29 +198,58 @@ def _branches(pick: Pick) -> str:
     who = grow.all
     tiles = [grow.tile() for _ in range(grow.pick(2, 4))]
 
+    def condition(loop: str) -> str:
+        """On data, perhaps by way of a register, or by what all rounds so far have counted."""
+        counted = (f"{COUNTER} % 2 == 0", f"{COUNTER} > {grow.pick(0, 3)}", "c[0] > 0")
+        return grow.one_of(counted) if grow.chance(3) else grow.condition(loop)
+
+    def step(loop: str) -> str:
+        by = f"c[0] = D[{loop or 0} + {grow.pick(0, 60)}]\n" if grow.chance(3) else ""
+        by = by or f"{COUNTER} = {COUNTER} + {grow.pick(1, 3)}\n"
+        return under(f"if {condition(loop)}", by) if grow.chance(3) else by
+
+    def by_warp(tile: Tile) -> str:
+        """Warps that hand on what is their own, each as often as data say."""
+        handed = grow.fill(tile, who) + "T.sync_warp()\n" + f"O[tx] = {tile.at('(tx ^ 1)')}\n"
+        where = f"D[tx // 32 + {grow.pick(0, 60)}]"
+        if grow.chance(2):
+            return under(f"for n in range({where} & 3)", handed + "T.sync_warp()\n")
+        return under(f"if {where} > {grow.some_exceed()}", handed)
+
     def some(depth: int, loop: str) -> str:
         tile = grow.one_of(tiles)
-        kind = grow.pick(0, 7 if depth < 2 else 4)
+        kind = grow.pick(0, 8 if depth < 2 else 5)
         if kind <= 1:
             return grow.uses([tile], who, loop or "0")
         if kind == 2:
             return grow.fill(tile, who, loop or "0") + grow.mostly(SYNC, 6)
         if kind == 3:
             return grow.read(tile, who, own=grow.chance(3)) + (SYNC if grow.chance(2) else "")
+        if kind == 4 and grow.chance(3) and tile.elements >= who.count:
+            return (SYNC if grow.chance(2) else "") + by_warp(tile)
         if kind == 4:
             mine = grow.fill(tile, who) + grow.read(tile, who, own=True)
-            return under(f"if D[tx + {grow.pick(0, 60)}] > 0", mine)
-        inside = some(depth + 1, loop) + (some(depth + 1, loop) if grow.chance(2) else "")
+            return under(f"if D[tx + {grow.pick(0, 60)}] > {grow.some_exceed()}", mine)
         if kind == 5:
+            return step(loop)
+        inside = some(depth + 1, loop) + (some(depth + 1, loop) if grow.chance(2) else "")
+        if kind == 6:
             otherwise = under("else", some(depth + 1, loop)) if grow.chance(2) else ""
-            return under(f"if {grow.condition(loop)}", inside) + otherwise
+            return under(f"if {condition(loop)}", inside) + otherwise
         name = f"k{depth}"
         inside = some(depth + 1, name) + (some(depth + 1, name) if grow.chance(2) else "")
-        return under(grow.rounds(name, grow.pick(1, 3)), inside + grow.mostly(SYNC, 4))
+        if grow.chance(3):
+            leave = grow.one_of(("continue_loop", "continue_loop", "loop_break"))
+            inside = under(f"if {condition(name)}", f"T.{leave}()\n") + inside
+        return under(grow.rounds(name, grow.pick(1, 3), 2), inside + grow.mostly(SYNC, 4))
 
-    found = "".join(grow.fill(one, who) for one in tiles if grow.chance(2)) + SYNC
+    found = f"{COUNTER} = 0\nc[0] = D[{grow.pick(0, 60)}]\n"
+    filled = [one for one in tiles if grow.chance(2)]
+    found += "".join(grow.fill(one, who) for one in filled) + SYNC
     for _ in range(grow.pick(2, 5)):
         found += some(0, "")
+    if grow.chance(2):
+        found += SYNC + "".join(grow.read(one, who) for one in filled)
     return grow.text(found)
 
 

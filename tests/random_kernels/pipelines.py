@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tests.random_kernels.choices import Pick
 from tests.random_kernels.text import (
+    COUNTER,
     FENCE,
     SYNC,
     TextGrower,
@@ -45,6 +46,27 @@ class PipelinePlan:
 
 
 class Pipelines(TextGrower):
+    counted = False
+    """Whether each thread counts the rounds that it makes in a register, over all loops."""
+    left_out = ""
+    """Of such rounds, those that make none of it."""
+
+    def number_of_round(self, shift: int) -> str:
+        if self.counted:
+            return COUNTER
+        return f"(k + {shift})" if shift else "k"
+
+    def each_round(self, header: str, body: str) -> str:
+        """A loop, with its counter."""
+        if not self.counted:
+            return under(header, body)
+        body += f"{COUNTER} = {COUNTER} + 1\n"
+        if not self.left_out:
+            return under(header, body)
+        if self.chance(2):
+            return under(header, under(f"if {self.left_out}", "T.continue_loop()\n") + body)
+        return under(header, under(f"if T.Not({self.left_out})", body))
+
     def plan(self, producer: Threads, consumer: Threads) -> PipelinePlan:
         stages = self.pick(1, 3)
         tile = self.tile(32 * stages)
@@ -72,7 +94,7 @@ class Pipelines(TextGrower):
         ]
 
     def produce(self, plan: PipelinePlan, header: str, *, shift: int = 0) -> str:
-        loop = f"(k + {shift})" if shift else "k"
+        loop = self.number_of_round(shift)
         full, empty = f"full[{plan.stage(loop)}]", f"empty[{plan.stage(loop)}]"
         stage = plan.tile.staged(plan.stages, loop)
         parity = plan.phase(loop) if self.chance(16) else f"{plan.phase(loop)} ^ 1"
@@ -93,10 +115,10 @@ class Pipelines(TextGrower):
             for place in self.places(stage, plan.producer):
                 body += cp_async(stage, place, f"{place} + {loop} * 64")
             body += f"T.ptx_cp_async_barrier_noinc({full})\n"
-        return under(header, body)
+        return self.each_round(header, body)
 
     def consume(self, plan: PipelinePlan, header: str, extra: str, *, shift: int = 0) -> str:
-        loop = f"(k + {shift})" if shift else "k"
+        loop = self.number_of_round(shift)
         full, empty = f"full[{plan.stage(loop)}]", f"empty[{plan.stage(loop)}]"
         stage = plan.tile.staged(plan.stages, loop)
         waited = wait(full, f"({plan.phase(loop)})")
@@ -116,11 +138,13 @@ class Pipelines(TextGrower):
             if self.chance(2)
             else (body + extra + self.mostly(released, 30))
         )
-        return under(header, body)
+        return self.each_round(header, body)
 
     def drained(self, plan: PipelinePlan, header: str) -> str:
         """The producer waits until every stage has been consumed, or some."""
-        rounds, found = header[len("for k in range(") : -1], ""
+        rounds, found = COUNTER, ""
+        if not self.counted:
+            rounds = f"({header[len('for k in range(') : -1]})"
         for back in range(plan.stages):
             last = f"({rounds} - {back + 1})"
             parity = f"{last} // {plan.stages * plan.per_phase} % 2"
@@ -146,7 +170,10 @@ class Pipelines(TextGrower):
             producer, consumer = consumer, producer
         plan = self.plan(producer, consumer)
         first, out, more = self.tile(), self.tile(), self.tile()
-        body = self.initialize(self.counts(plan))
+        self.counted = self.chance(3)
+        if self.counted and plan.per_phase == 1 and self.chance(2):
+            self.left_out = self.condition("k")
+        body = f"{COUNTER} = 0\n" * self.counted + self.initialize(self.counts(plan))
         if self.chance(2):
             body += self.use(first, self.all) + self.mostly(FENCE, 3) + self.mostly(SYNC, 4)
         header = self.rounds("k", plan.rounds)
@@ -174,8 +201,9 @@ class Pipelines(TextGrower):
                 (plan.producer, self.produce(plan, header)),
                 (plan.consumer, self.consume(plan, header, "")),
             ]
-            return found + self.arms(again)
-        if self.chance(8) and plan.rounds % plan.stages == 0:
+            return found + f"{COUNTER} = 0\n" * self.counted + self.arms(again)
+        in_step = self.counted or plan.rounds % plan.stages == 0
+        if in_step and self.chance(3 if self.counted else 8):
             header = f"for k in range({plan.rounds})"
             again = [
                 (plan.producer, self.produce(plan, header, shift=plan.rounds)),

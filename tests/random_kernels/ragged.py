@@ -66,16 +66,23 @@ def _ragged(
         elif kind == 6:
             body = under(f"for n in range({grow.pick(1, 2)})", body)
         elif kind == 7:
-            body = under(f"for n in range(D[{grow.pick(0, 50)}] & 3)", body)
+            whose = grow.one_of(("", "tx + ", "tx // 32 + "))
+            body = under(f"for n in range(D[{whose}{grow.pick(0, 50)}] & 3)", body)
+        elif kind in (8, 9):  # each thread leaves out rounds of its own
+            left_out = f"if D[tx + n * 7 + {grow.pick(0, 60)}] > {grow.some_exceed()}"
+            body = under("for n in range(3)", under(left_out, "T.continue_loop()\n") + body)
         arms.append(body)
-    before, condition = "", f"if D[tx + {grow.pick(0, 60)}] > {_some(grow)}"
+    whose = grow.one_of(("tx", "tx", "tx // 32"))
+    before, condition = "", f"if D[{whose} + {grow.pick(0, 60)}] > {grow.some_exceed()}"
     if grow.chance(8):
         condition = f"if {grow.condition(loop)}"
     elif grow.chance(3):  # the first so many take the one, the others the other
         condition = f"if {who.rank} < D[{grow.pick(0, 60)}] % {who.count}"
     elif grow.chance(5):  # so do they, unless data send all the same way
         before = f"c[0] = {who.rank}\n"
-        before += under(f"if D[{grow.pick(0, 60)}] > {_some(grow)}", f"c[0] = {grow.pick(0, 60)}\n")
+        before += under(
+            f"if D[{grow.pick(0, 60)}] > {grow.some_exceed()}", f"c[0] = {grow.pick(0, 60)}\n"
+        )
         condition = f"if c[0] > {grow.pick(0, 40)}"
     return before + under(condition, arms[0]) + grow.mostly(under("else", arms[1]), 16)
 
@@ -105,11 +112,6 @@ def _unrolled(grow: TextGrower, who: Threads, tile: Tile, tiles: list[Tile], loo
         arms.append(f"{tile.at(place)} = {place} * 3 + {grow.number()} + {loop} * 1000\n")
     whose = grow.one_of(("tx + ", ""))  # each thread by itself, or all alike in each iteration
     index = f"{whose}n * {grow.one_of((0, 64, 1))} + {loop} * 4 + {grow.pick(0, 60)}"
-    condition = f"if D[{index}] > {_some(grow)}"
+    condition = f"if D[{index}] > {grow.some_exceed()}"
     inside = under(condition, arms[0]) + under("else", arms[1])
     return under(f"for n in T.unroll({grow.pick(1, 2)})", inside)
-
-
-def _some(grow: TextGrower) -> int:
-    """What some of the inputs exceed, which are 65,535 at the most, or nearly all of them."""
-    return grow.pick(0, 9) * 6000

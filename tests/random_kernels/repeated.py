@@ -22,8 +22,11 @@ class _Repeated(TextGrower):
         who = self.all
         places = self.places(tile, who)
         copied = "".join(cp_async(tile, one, f"{one} + {self.pick(0, 9)} * 64") for one in places)
-        copied += "T.ptx_commit_group()\n"
-        body = self.decides(conditions, loop, copied, self.mostly(self.fill(tile, who), 3))
+        filled, commit = self.mostly(self.fill(tile, who), 3), "T.ptx_commit_group()\n"
+        if self.chance(3):  # a group that may be empty
+            body = self.decides(conditions, loop, copied, filled) + commit
+        else:
+            body = self.decides(conditions, loop, copied + commit, filled)
         if self.chance(3):
             body += self.use(other, who) + self.mostly(SYNC, 6)
         if self.chance(16):

@@ -15,8 +15,8 @@ MOST_ROWS = 200
 _DYNAMIC = re.compile(r'(?m)(?<=scope=")shared\.dyn(?="\)$)')
 _ONE_BLOCK = 'bx = T.launch_thread("blockIdx.x", 1)\n'
 _OF_ALL = re.compile(r"(?<=if )D\[\d+\] (?:> 0|% 2 == 0)(?=:)")
-_OF_THREADS = re.compile(r"(?<=if )D\[tx[^\]]*\] > \d+(?=:)")
-_LENGTH = re.compile(r"(?<=range\()D\[\d+\] & (?:3|7|15)(?=\))")
+_OF_THREADS = re.compile(r"(?<=if )D\[tx[^\]]*\] > -?\d+(?=:)")
+_LENGTH = re.compile(r"(?<=range\()D\[\d+\] & (?:1|3|7|15)(?=\))")
 
 
 def partly_static(text: str, pick: Pick) -> str:

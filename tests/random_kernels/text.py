@@ -17,6 +17,8 @@ from tests.random_kernels.choices import Grower, Pick
 
 SYNC = 'T.tvm_storage_sync("shared")\n'
 FENCE = "T.fence_proxy_async()\n"
+COUNTER = "c[3]"
+"""A register of each thread, which counts from where a kernel sets it to 0."""
 READ_WITHIN = ('T.Cast("int32", T.reinterpret("int32", {}))', 'T.reinterpret("int32", {} + 0)')
 """A value as an operand of operations that do not change it."""
 
@@ -204,11 +206,20 @@ class TextGrower(Grower):
         lane = who.first + (self.pick(0, 31) if self.chance(4) else 0)
         return under(f"if tx == {lane}", body)
 
-    def rounds(self, name: str, count: int) -> str:
-        """The header of a loop of `count` rounds, or of as many as data say."""
-        if self.chance(5):
-            return f"for {name} in range(D[{self.pick(0, 50)}] & {self.one_of((3, 7, 15))})"
+    def rounds(self, name: str, count: int, one_in: int = 5) -> str:
+        """The header of a loop of `count` rounds, of as many as data say, or another number in each
+        block."""
+        if self.chance(one_in):
+            return f"for {name} in range(D[{self.pick(0, 50)}] & {self.one_of((1, 3, 7, 15))})"
+        if self.chance(12) and self.on_grid():
+            return f"for {name} in range({self.one_of(('bx', f'(bx + {count}) % 3'))})"
         return f"for {name} in range({count})"
+
+    def on_grid(self) -> bool:
+        """Makes the kernel one of several blocks, unless it is a cluster's."""
+        if self.blocks == 1:
+            self.blocks = 3
+        return self.blocks == 3
 
     def condition(self, loop: str = "") -> str:
         """The same for all threads."""
@@ -216,7 +227,21 @@ class TextGrower(Grower):
         options = [f"D[{at}] > 0", f"D[{at}] % 2 == 0"]
         if loop:
             options += [f"{loop} % 2 == {self.pick(0, 1)}", f"{loop} == 0", f"D[{loop}] > 0"]
+        if self.chance(12) and self.on_grid():
+            return f"bx == {self.pick(0, 2)}"
         return self.one_of(options)
+
+    def as_data_say(self, one: str, other: str = "", loop: str = "0") -> str:
+        """The one where data hold, else the other: all threads alike in each round, each warp or
+        each thread by itself."""
+        where = self.one_of(("", "tx // 32 + ", "tx + "))
+        at = f"{where}{loop} * 7 + {self.pick(0, 60)}"
+        return under(f"if D[{at}] > {self.some_exceed()}", one) + under("else", other)
+
+    def some_exceed(self) -> int:
+        """What some of the inputs exceed, or nearly all, or nearly none: they are evenly spread
+        from -32,768 to 32,767."""
+        return self.pick(0, 10) * 6000 - 30000
 
     # Mbarriers
 
@@ -230,6 +255,7 @@ class TextGrower(Grower):
             (1, under(f"if {plain} >= 0", "c[1] = 1\n")),
             (1, f"T.ptx_cp_async_barrier_noinc({barrier})\n"),
             (1, f"T.ptx.mbarrier({barrier}, {words})\n"),
+            (2, self.as_data_say(f"{plain}\n", f"{plain}\n")),
         )
         return self.weighted(forms)
 
@@ -255,8 +281,9 @@ def tma_load(tile: Tile, barrier: str, coordinate: str, *, expects: bool = True)
     return announced + load if expects else load
 
 
-def cp_async(tile: Tile, place: str, source: str) -> str:
-    """One element of each thread."""
+def cp_async(tile: Tile, place: str, source: str, predicate: str = "") -> str:
+    """One element of each thread, for which the predicate holds."""
     kind = 'T.type_annotation("int32")'
     target = f"T.tvm_access_ptr({kind}, {tile.name}.data, {tile.stage}{place}, 1, 2)"
-    return f"T.ptx_cp_async({target}, T.tvm_access_ptr({kind}, X, {source}, 1, 1), 1)\n"
+    where = f", {predicate}" if predicate else ""
+    return f"T.ptx_cp_async({target}, T.tvm_access_ptr({kind}, X, {source}, 1, 1), 1{where})\n"
