@@ -12,7 +12,7 @@ from smemreuse.compilers.live import LiveVisitor
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate, Proposal
-from smemreuse.pipeline.judging import judge_with_barriers
+from smemreuse.pipeline.judging import held_before, judge_with_barriers
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.results.elaboration import Elaboration
@@ -54,7 +54,12 @@ class DeviceFunction:
         for now, before in zip(kernels, self.kernels, strict=True):
             facts_of(now).learn_from(facts_of(before))
             remember_from(before, now)
-        return proposal.with_verdicts(judge_with_barriers(kernels, proposal.plans))
+        verdicts = judge_with_barriers(kernels, proposal.plans)
+        judged = [
+            held_before(one.kernel, one.plan, verdict)
+            for one, verdict in zip(proposal, verdicts, strict=True)
+        ]
+        return proposal.with_verdicts(judged)
 
 
 @dataclass(frozen=True)

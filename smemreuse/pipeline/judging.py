@@ -11,12 +11,12 @@ from dataclasses import replace
 from enum import Enum
 
 from smemreuse.analysis.barriers import barriers_needed, with_barriers
-from smemreuse.checker import check_plan, work_of
+from smemreuse.checker import check_plan, hides_wait, work_of
 from smemreuse.checker.budget import Work
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt
 from smemreuse.results.plan import Plan
-from smemreuse.results.verdict import Verdict
+from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.versions import version_of
 
 _Bytes = tuple[tuple[Buffer, int], ...]
@@ -124,6 +124,22 @@ def judge_as_it_is(kernel: Kernel, plan: Plan) -> Verdict:
         assume_barriers=False,
         accesses=facts_of(kernel).memory,
     )
+
+
+def held_before(kernel: Kernel, plan: Plan, verdict: Verdict) -> Verdict:
+    """A verdict that was reached with all barriers in, for a plan of `kernel`, which lacks those
+    that are put in for it.
+
+    Where threads may wait, and nothing tells for what, such a barrier may keep others from that
+    (rule 12): then the plan has to hold without it as well.
+    """
+    if not verdict.sound or not plan.sharing_pairs() or not hides_wait(kernel):
+        return verdict
+    before = judge(kernel, plan)
+    if before.sound:
+        return verdict
+    why, pairs = (before.first_finding,), before.open_pairs
+    return replace(verdict, verdict=UNPROVED, uncovered=why, open_pairs=pairs)
 
 
 def judge_with_barriers(

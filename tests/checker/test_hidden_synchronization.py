@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.results.hazards import Hazard
+from smemreuse.results.rules import Rule
 from smemreuse.results.undecided import UndecidedKind
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, VerdictKind
 from smemreuse.semantics.declarations import Argument, Declaration
@@ -200,3 +201,19 @@ def test_nor_from_an_mbarrier_that_others_wait_for() -> None:
     assert judge(init_barrier(32) + first + under("else", second), assume_barriers=True).sound
     ordered = under("if tx < 32", second) + first
     assert judge(init_barrier(32) + ordered, assume_barriers=True).sound
+
+
+def test_a_barrier_that_is_there_is_refuted_where_it_keeps_others_from_an_arrival() -> None:
+    """Behind the compiler's pass: no pair needs a trace then, as the barrier keeps all apart."""
+    first, second = under("if tx >= 32", WAIT + CONSUME), under("if tx < 32", PRODUCE + ARRIVE)
+    found = judge(init_barrier(32) + first + SYNC + second)
+    assert found.verdict is UNSOUND
+    (violation,) = found.violations
+    assert (violation.rule, violation.buffers) == (Rule.COLLECTIVE, ("As", "Bs"))
+    assert judge(init_barrier(32) + second + SYNC + first).sound
+
+
+def test_where_data_decide_about_the_arrival_it_is_not_proved() -> None:
+    first = under("if tx >= 32", WAIT + CONSUME)
+    second = under("if tx < 32", PRODUCE + under("if O[tx] > 0", ARRIVE))
+    assert judge(init_barrier(32) + first + SYNC + second).verdict is UNPROVED

@@ -62,6 +62,11 @@ class Separation:
             self._prediction = None  # a barrier that is yet to come may never be passed
 
     @property
+    def waits_for_outside(self) -> bool:
+        """Whether threads of a branch may wait for what others do outside of it."""
+        return self._waits.for_outside
+
+    @property
     def hidden_wait(self) -> Stmt | None:
         """A statement in which some threads may wait, and nothing tells for what."""
         return self._waits.hidden

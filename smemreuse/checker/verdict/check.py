@@ -17,10 +17,17 @@ from smemreuse.checker.operations import operations_of
 from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation import Separation
 from smemreuse.checker.slice import ProgramSlice
+from smemreuse.checker.verdict.held_up import (
+    MAY_HOLD_UP,
+    MAY_WAIT_FOR_EVER,
+    WAITS_FOR_EVER,
+    held_up,
+    without_barriers,
+)
 from smemreuse.checker.verdict.static import static_violations
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
-from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, Violation
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.declarations import taken_on_trust
 from smemreuse.semantics.pointers import views_beyond
@@ -30,13 +37,6 @@ DEFAULT_BUDGET = 20_000
 
 MAX_BUFFER = 1 << 20
 """Bytes of a buffer that are followed; no GPU has as many in the shared memory of a block."""
-
-WAITS_FOR_EVER = "a barrier that a later pass may put between two branches waits for ever (rule 12)"
-
-MAY_WAIT_FOR_EVER = (
-    "a barrier that a later pass puts in for it may wait for ever (rule 12): threads may wait for "
-    "others, and it is not known for what, in"
-)
 
 BARRIERS_FOLLOW = (
     "a later pass (TileLang's ThreadSync) puts a barrier between accesses to bytes that buffers "
@@ -102,9 +102,13 @@ def check_plan(
     )
     remaining = separation.remaining(layout)
     findings, traced = _traces(kernel, remaining, setup, prediction)
+    stuck: tuple[Violation, ...] = ()
+    if not assume_barriers and separation.waits_for_outside and not findings:
+        if traced.is_stuck or not remaining.partners:
+            stuck, traced = _going_on(kernel, layout, setup)
     open_pairs = _open_pairs(remaining, findings, traced)
     uncovered = (*beyond, *traced.reasons)
-    certain = tuple(finding.violation for finding in findings if finding.certain)
+    certain = (*stuck, *(finding.violation for finding in findings if finding.certain))
     possible = tuple(finding.violation for finding in findings if not finding.certain)
     following = (BARRIERS_FOLLOW,) if assume_barriers else ()
     assumptions = (*following, *taken_on_trust(kernel.body))
@@ -127,6 +131,23 @@ def check_plan(
             return _behind_barriers(alone, waits, assumptions)
     most.ended_in_proof()
     return Verdict(SOUND, (), (), assumptions)
+
+
+def _going_on(
+    kernel: Kernel, layout: ByteLayout, setup: _Setup
+) -> tuple[tuple[Violation, ...], _Uncovered]:
+    """Whether all threads go on with the barriers of the kernel, of which some may be there for the
+    plan: how it is violated if they do not, or what is not known of it."""
+    _, followed = _traces(kernel, layout, setup, None)
+    if followed.is_stuck:
+        free = without_barriers(kernel)
+        accesses = KernelAccesses.of(free.body)
+        work = Work(OF_SECOND_LOOK, setup.work)
+        _, alone = _traces(free, layout, replace(setup, accesses=accesses, work=work), None)
+        if not alone.reasons:
+            return held_up(layout), _Uncovered({})
+    why = tuple(f"{MAY_HOLD_UP}: {one}" for one in followed.reasons[:1])
+    return (), _Uncovered({}, why)
 
 
 def _behind_barriers(alone: Verdict, waits: Stmt, assumptions: tuple[str, ...]) -> Verdict:

@@ -1,0 +1,59 @@
+"""Barriers that keep threads from what others wait for (rule 12).
+
+The compiler's pass, or a plan, puts barriers between accesses to bytes that buffers share. Where
+the threads of one branch wait for what others do after such a barrier, all of them wait for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from smemreuse.checker.layout import ByteLayout
+from smemreuse.ir.kernel import Assert, Attr, Block, Evaluate, For, If, Kernel, Stmt, While
+from smemreuse.results.rules import Rule
+from smemreuse.results.verdict import Violation
+from smemreuse.semantics.table import BLOCK_BARRIER, evaluated_call
+
+WAITS_FOR_EVER = "a barrier that a later pass may put between two branches waits for ever (rule 12)"
+
+MAY_HOLD_UP = (
+    "threads may wait for ever (rule 12): a barrier that is there for the plan may keep others "
+    "from what they wait for"
+)
+
+MAY_WAIT_FOR_EVER = (
+    "a barrier that a later pass puts in for it may wait for ever (rule 12): threads may wait for "
+    "others, and it is not known for what, in"
+)
+
+_HOLDS_UP = (
+    "threads wait for ever for what others do behind a barrier, to which they would have to come; "
+    "without it all go on"
+)
+
+
+def without_barriers(kernel: Kernel) -> Kernel:
+    """The kernel without the barriers of threads that a pass may have put in."""
+    return replace(kernel, body=tuple(_kept(kernel.body)))
+
+
+def _kept(block: Block) -> Iterator[Stmt]:
+    for stmt in block:
+        call = evaluated_call(stmt) if isinstance(stmt, Evaluate) else None
+        if call is not None and call.op == BLOCK_BARRIER.op:
+            continue
+        if isinstance(stmt, If):
+            stmt = replace(stmt, then=tuple(_kept(stmt.then)), orelse=tuple(_kept(stmt.orelse)))
+        elif isinstance(stmt, (For, While, Attr, Assert)):
+            stmt = replace(stmt, body=tuple(_kept(stmt.body)))
+        yield stmt
+
+
+def held_up(layout: ByteLayout) -> tuple[Violation, ...]:
+    """The violation of a plan under which a barrier holds all threads up, which go on without it.
+
+    Which of its pairs brings that barrier is not known, so that all buffers that share are named.
+    """
+    shared = tuple(layout.names[buffer] for buffer in layout.partners)
+    return (Violation(Rule.COLLECTIVE, shared, _HOLDS_UP),)
