@@ -33,6 +33,10 @@ class InsertionPoints:
         self._definitions = text.definitions
         self._paths = dict(_paths(text.nodes, ()))
 
+    def before(self, node: ast.stmt) -> InsertionPoint:
+        """The point before a statement."""
+        return self._paths[node][-1]
+
     def candidates(
         self, launch: ast.stmt | None, nodes: Iterable[ast.stmt]
     ) -> Iterator[InsertionPoint]:

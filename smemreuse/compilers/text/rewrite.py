@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from smemreuse.compilers.rewrite import ARENA_NAMES
@@ -23,7 +25,7 @@ from smemreuse.compilers.text.edits import LineEdits
 from smemreuse.compilers.text.insertion import InsertionPoints
 from smemreuse.compilers.text.reader import Dump, DumpFunction
 from smemreuse.compilers.text.script import write_script
-from smemreuse.compilers.text.statements import FunctionText
+from smemreuse.compilers.text.statements import FunctionText, literal_dict
 from smemreuse.errors import PlanError
 from smemreuse.ir.expr import Const, Expr
 from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Buffer, Kernel, walk_statements
@@ -57,6 +59,7 @@ def merge_text(dump: Dump, planner: Planner) -> MergedText:
                     continue
                 _refuse_legacy_allocations(function, kernel, scope)
                 _refuse_shared_allocations(function, kernel, scope)
+                _refuse_volatile_allocations(function, kernel, scope)
                 plan = planner(kernel, scope)
                 try:
                     editor.apply(function.text, kernel, plan)
@@ -101,6 +104,18 @@ def _refuse_shared_allocations(function: DumpFunction, kernel: Kernel, scope: st
                 )
 
 
+def _refuse_volatile_allocations(function: DumpFunction, kernel: Kernel, scope: str) -> None:
+    """A view does not carry `volatile` on, by which warps count on each other without a barrier."""
+    for buffer in kernel.allocations(scope):
+        given = arguments_of(_allocating_call(function.text.spans[buffer])).get("annotations")
+        if given is not None and any(key.endswith("volatile") for key in literal_dict(given)):
+            raise PlanError(
+                f"{buffer.name} is volatile, which no view of an arena can be; `plan` gives the "
+                "offsets",
+                line=buffer.line,
+            )
+
+
 def _arena_size(plan: Plan) -> Expr:
     return plan.arena_expr or Const(plan.arena_bytes)
 
@@ -110,27 +125,41 @@ class _Editor(LineEdits):
 
     def __init__(self, source: str):
         super().__init__(source)
-        self._used = set(re.findall(r"\w+", source))
+        # Names that differ in the form of their letters are one to Python.
+        self._used = set(re.findall(r"\w+", unicodedata.normalize("NFKC", source)))
 
     def apply(self, text: FunctionText, kernel: Kernel, plan: Plan) -> None:
         arena = self._fresh(ARENA_NAMES[plan.scope])
+        places = InsertionPoints(text)
         for buffer in plan.buffers:
             offset = plan.offset_of(buffer)
+            if not places.sees(places.before(text.spans[buffer]), [offset]):
+                raise PlanError(
+                    f"the place of {buffer.name} is made of a size that is hidden, or not known "
+                    "yet, where it is allocated; rename what hides it, or allocate it later",
+                    line=buffer.line,
+                )
             self._replace(text.spans[buffer], buffer, arena, offset, version_of(kernel))
         prefix = _script_prefix(_allocating_call(text.spans[plan.buffers[0]]))
         size = write_script(_arena_size(plan), prefix)
         make = f'{arena} = {prefix}.alloc_buffer(({size},), "uint8", scope="{plan.scope}")'
-        line, indent = self._arena_place(text, kernel, plan)
+        line, indent = self._arena_place(places, text, kernel, plan)
         self.replace(line, line, [indent + make])
 
     def add_barriers(self, text: FunctionText, kernel: Kernel, plan: Plan) -> int:
         """Puts in the barriers that a plan needs (rule 6), each on a line; gives their number."""
         before = barriers_with(kernel, plan.offsets)
         prefix = _script_prefix(_allocating_call(text.spans[plan.buffers[0]]))
+        beginning = Counter(node.lineno for node in _statements(text.nodes)) if before else {}
         for stmt in before:
             line = (stmt.line or 0) - 1
+            if beginning.get(line + 1) != 1:
+                raise PlanError(
+                    "a barrier belongs before one of the statements of a line; give each its own",
+                    line=stmt.line,
+                )
             indent = self.lines[line][: -len(self.lines[line].lstrip())]
-            if line < 0 or self.lines[line].lstrip().startswith("elif"):
+            if self.lines[line].lstrip().startswith("elif"):
                 raise PlanError("a barrier belongs before this `elif`; write `else:` and `if`")
             self.replace(line, line, [f'{indent}{prefix}.tvm_storage_sync("shared")'])
         return len(before)
@@ -163,9 +192,10 @@ class _Editor(LineEdits):
             raise PlanError("the allocation shares its line; give it its own", line=node.lineno)
         return indent
 
-    def _arena_place(self, text: FunctionText, kernel: Kernel, plan: Plan) -> tuple[int, str]:
+    def _arena_place(
+        self, places: InsertionPoints, text: FunctionText, kernel: Kernel, plan: Plan
+    ) -> tuple[int, str]:
         """The line before which the arena goes, with its indentation."""
-        places = InsertionPoints(text)
         allocations = [text.spans[buffer] for buffer in plan.buffers]
         for place in places.candidates(_launch(text, kernel), allocations):
             indent = self.indent(place.node)
@@ -184,6 +214,10 @@ class _Editor(LineEdits):
             candidate = f"{name}_{count}"
         self._used.add(candidate)
         return candidate
+
+
+def _statements(nodes: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    return (one for node in nodes for one in ast.walk(node) if isinstance(one, ast.stmt))
 
 
 def _launch(text: FunctionText, kernel: Kernel) -> ast.stmt | None:

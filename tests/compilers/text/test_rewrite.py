@@ -258,6 +258,15 @@ def test_annotations_of_the_allocation_are_not_carried_to_the_view() -> None:
     assert "annotations" not in merge(source)
 
 
+def test_a_volatile_buffer_stays_an_allocation_of_its_own() -> None:
+    """No view says that each access must be made, which warps without barriers count on."""
+    source = launched("As[0] = Bs[0]\n")
+    marked = source.replace('dyn")\n    Bs', 'dyn", annotations={"tirx.volatile": True})\n    Bs')
+    assert marked != source
+    with pytest.raises(PlanError, match="line 6: As is volatile"):
+        merge_text(parse_dump(marked), outer)
+
+
 def test_a_file_without_a_newline_at_its_end() -> None:
     merged = merge(launched("As[0] = Bs[0]\n").rstrip("\n"))
     assert merged.endswith("As[0] = Bs[0]")
@@ -281,6 +290,12 @@ def test_letters_of_more_than_one_byte() -> None:
     source = launched('Größe = T.alloc_buffer((8,), scope="shared.dyn")  # für später\n')
     merged = merge(source + "    Größe[0] = As[0] + Bs[0]\n")
     assert "Größe_ptr: T.handle" in merged
+
+
+def test_names_that_python_takes_for_one_are_one() -> None:
+    """A wide `b`: the buffer is no arena for what is allocated after it."""
+    source = launched("As[0] = Bs[0]\n").replace("As", "\uff42uf_dyn_shmem")
+    assert 'buf_dyn_shmem_1 = T.alloc_buffer((512,), "uint8"' in merge(source)
 
 
 def test_the_prefix_of_the_file_is_used() -> None:
@@ -333,6 +348,19 @@ def test_a_variable_that_hides_the_one_of_the_size() -> None:
     loop = BUFFERS.replace("64", "n", 1) + "As[0] = Bs[0]\n"
     merged = merge(dump(LAUNCH + "for n in range(4):\n" + indent(loop, "    ")))
     assert merged.index("for n in range(4)") < merged.index("buf_dyn_shmem = ")
+
+
+def test_a_variable_that_hides_the_one_of_a_place() -> None:
+    """Ys lies behind Ss, whose size is made of the parameter `n`; in the loop `n` is another."""
+    sizes = ("Ss", "n"), ("Ys", "m")
+    first, second = (
+        f'{name} = T.alloc_buffer(({size},), scope="shared.dyn")\n' for name, size in sizes
+    )
+    loop = indent(f"{second}Ys[0] = Ss[0]\n", "    ")
+    source = dump(f"m: T.int32 = n * 2\n{LAUNCH}{first}for k in range(4):\n{loop}")
+    assert "n * 4 + 15) // 16 * 16)\n        Ys = T.decl_buffer(" in merge(source)
+    with pytest.raises(PlanError, match="line 9: the place of Ys is made of a size that is hidden"):
+        merge_text(parse_dump(source.replace("for k in", "for n in")), outer)
 
 
 def outcome(source: str) -> str:
@@ -426,6 +454,16 @@ def test_a_dump_of_apache_tvm_gets_the_barriers_that_its_plan_needs() -> None:
     inserted = '        T.tvm_storage_sync("shared")\n'
     assert audit(merged.source).sound
     assert not audit(merged.source.replace(inserted, "", 1)).sound
+
+
+def test_a_barrier_that_belongs_between_statements_of_one_line_is_refused() -> None:
+    """One before the line leaves the write to Y beside other threads' reads of X."""
+    loop = "    for k in range(2):\n        "
+    phases = [line.strip() for line in TVM_PHASES.splitlines()[-8:] if "for k" not in line]
+    allocations = TVM_PHASES.partition("        X[tx]")[0]
+    source = f"{allocations}    {loop}    {'; '.join(phases)}\n"
+    with pytest.raises(PlanError, match="line 10: a barrier belongs before one of the statements"):
+        merge_text(parse_dump(source), plan_kernel)
 
 
 def audit(source: str) -> Verdict:
