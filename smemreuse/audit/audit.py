@@ -108,9 +108,11 @@ def _of_views(verdict: Verdict) -> Verdict:
 
 def _inseparable(arena: Buffer) -> Audit:
     """The audit of an arena whose buffers cannot be separated: nothing is known of it."""
+    separate = "neither indices nor pointers separate them"
+    known = separate if arena.size is not None else "its size is not known"
     reason = (
-        f"{arena.name} has several buffers in it, and neither indices nor pointers separate "
-        "them: check the dump from before the merge, with --plan"
+        f"{arena.name} has several buffers in it, and {known}: check the dump from before the "
+        "merge, with --plan"
     )
     return Audit(PlanSource.MERGED, {}, arena.size or 0, Verdict(UNPROVED, uncovered=(reason,)))
 

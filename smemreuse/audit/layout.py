@@ -43,12 +43,14 @@ def beyond_arena(name: str, begin: int, end: int | None, arena: int) -> str:
     return f"{name} may be accessed at {reach} of an arena of {arena:,}"
 
 
+def byte_allocations(kernel: Kernel, scope: str) -> list[Buffer]:
+    """The allocations of a scope that a merge may have left, by their type."""
+    return [buffer for buffer in kernel.allocations(scope) if buffer.dtype in _BYTES]
+
+
 def arenas_of(kernel: Kernel, scope: str) -> dict[Buffer, int]:
     """The byte allocations of a scope, each of which may be the arena of a merge, with
-    their sizes.
+    their sizes; without those whose size is not known.
     """
-    return {
-        buffer: buffer.size
-        for buffer in kernel.allocations(scope)
-        if buffer.dtype in _BYTES and buffer.size is not None
-    }
+    allocations = byte_allocations(kernel, scope)
+    return {buffer: buffer.size for buffer in allocations if buffer.size is not None}

@@ -6,10 +6,11 @@ pointer becomes an allocation again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
+from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena, byte_allocations
 from smemreuse.audit.ranges import accesses_in_ranges, with_ranges
 from smemreuse.audit.separator import Separator
 from smemreuse.ir.expr import Call, Const, Load, Var, constant
@@ -23,6 +24,9 @@ from smemreuse.versions import version_of
 
 UNKNOWN_SIZE = 2**40
 """Bytes; stands for a reach that is not known."""
+
+_NUMBERED_POINTER = re.compile(r"_ptr(_\d+)?$")
+"""What `smemreuse apply` adds to the name of a buffer, or to that of another one of its name."""
 
 
 def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
@@ -44,7 +48,7 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     room = {var: arenas[arena] - offset for var, (arena, offset) in pointers.items()}
     buffers = {
         var: Buffer(
-            var.name.removesuffix("_ptr"),  # as `smemreuse apply` names its pointers
+            _NUMBERED_POINTER.sub(r"\1", var.name),
             "uint8",
             # A view's size is the buffer's wherever that ends; a bound on its accesses is not.
             # A byte of what is used nowhere: an extent of 0 would be a pool of unknown size.
@@ -96,9 +100,10 @@ def _beside(body: Block, arenas: Collection[Buffer]) -> Iterator[str]:
 
 
 def unplaced_arena(kernel: Kernel, scope: str) -> Buffer | None:
-    """An arena with a view that begins at an unknown byte of it."""
-    places = _places(kernel, _arenas(kernel, scope))
-    return next((buffer for _, buffer, offset in places if offset is None), None)
+    """An arena of unknown size, or with a view that begins at an unknown byte of it."""
+    arenas = {*_arenas(kernel, scope), *byte_allocations(kernel, scope)}
+    places = _places(kernel, arenas)
+    return next((one for _, one, offset in places if offset is None or one.size is None), None)
 
 
 def _arenas(kernel: Kernel, scope: str) -> dict[Buffer, int]:

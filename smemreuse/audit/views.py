@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
+from smemreuse.audit.layout import AppliedLayout, beyond_arena, byte_allocations
 from smemreuse.audit.reach import ReachedBytes, bytes_of, reached_bytes
 from smemreuse.audit.same_buffer import Groups, one_buffer_each
 from smemreuse.audit.separator import Separator
@@ -21,7 +21,7 @@ from smemreuse.semantics.elements import is_typed, pointee_bits
 
 def arena_of_views(kernel: Kernel, scope: str) -> Buffer | None:
     """The only allocation of a scope, if it is of bytes and several views begin at it."""
-    arenas = arenas_of(kernel, scope)
+    arenas = byte_allocations(kernel, scope)
     if len(kernel.allocations(scope)) != 1 or not arenas:
         return None
     (arena,) = arenas
@@ -36,15 +36,15 @@ def _views(kernel: Kernel, arena: Buffer) -> list[Buffer]:
 def view_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     """The layout implied by the accesses through the views of an arena.
 
-    None if there is no such arena, or an access may be anywhere in it.
+    None if there is no such arena, its size is not known, or an access may be anywhere in it.
     """
     arena = arena_of_views(kernel, scope)
-    if arena is None:
+    if arena is None or arena.size is None:
         return None
     reached = reached_bytes(kernel, arena, _views(kernel, arena))
     if reached is None:
         return None
-    size = arena.size or 0
+    size = arena.size
     within = {view: reach.within(size, bytes_of(view)) for view, reach in reached.items()}
     beyond = tuple(
         beyond_arena(view.name, reach.begin, reach.end, size)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 
 from smemreuse.audit import (
@@ -11,7 +13,7 @@ from smemreuse.audit import (
     audit_plan,
     barriers_follow,
 )
-from smemreuse.compilers.text.reader import read_dump
+from smemreuse.compilers.text.reader import parse_dump, read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.audit import Audit, PlanSource
@@ -417,3 +419,52 @@ def test_whether_barriers_are_still_to_come_is_seen(body: str, follow: bool) -> 
 def test_apache_tvm_inserts_its_barriers_first() -> None:
     (kernel,) = read_dump(next((ROOT / "fixtures" / "tvm_dumps").glob("*.tir"))).kernels
     assert not barriers_follow(kernel, BarrierStage.AUTO)
+
+
+@pytest.mark.parametrize(
+    "views",
+    [
+        """\
+        p: T.handle("float32", "shared.dyn") = T.handle_add_byte_offset(arena.data, 0)
+        q: T.handle("float32", "shared.dyn") = T.handle_add_byte_offset(arena.data, 64)
+        X = T.decl_buffer((32,), data=p, scope="shared.dyn")
+        Y = T.decl_buffer((32,), data=q, scope="shared.dyn")
+        """,
+        """\
+        X = T.decl_buffer((32,), data=arena.data, scope="shared.dyn")
+        Y = T.decl_buffer((32,), data=arena.data, scope="shared.dyn")
+        """,
+    ],
+    ids=["pointers", "views"],
+)
+def test_buffers_in_an_arena_of_unknown_size_are_merged_and_not_proved(views: str) -> None:
+    """Y is written over half of X, or over all of it, before X is read."""
+    arena = 'arena = T.alloc_buffer((n * 4 + 512,), "uint8", scope="shared.dyn")\n'
+    accesses = f"X[tx] = T.float32(1)\n{SYNC}Y[tx] = X[31 - tx]\n{SYNC}Y[31 - tx] = X[tx]\n"
+    launch = 'tx = T.launch_thread("threadIdx.x", 32)\n'
+    found = audited(launch + arena + dedent(views) + accesses)
+    assert (found.source, found.verdict.verdict) == (PlanSource.MERGED, UNPROVED)
+    assert "arena has several buffers in it, and its size is not known" in found.verdict.refusal
+
+
+ALIGNED = """\
+T.func_attr({"tl.smem_alignment_map": {"X": 1024}})
+tx = T.launch_thread("threadIdx.x", 32)
+for i in range(2):
+    X = T.alloc_buffer((32,), scope="shared.dyn")
+    X[tx] = T.float32(1)
+X = T.alloc_buffer((32,), scope="shared.dyn")
+X[tx] = T.float32(1)
+"""
+
+
+@pytest.mark.parametrize(("at", "verdict"), [(1024, "sound"), (512, "unsound")])
+def test_a_second_buffer_of_a_name_is_aligned_as_recorded(at: int, verdict: str) -> None:
+    """`apply` calls its pointer `X_ptr_1`."""
+    merged = merge_text(parse_dump(dump(ALIGNED)), plan_kernel).source
+    second = "X_ptr_1: T.handle"
+    assert merged.count(second) == 1
+    first, _, rest = merged.partition(second)
+    moved = first.replace("(128,)", "(2048,)") + second + rest.replace("data, 0)", f"data, {at})")
+    found = audit_merged(kernel_of(moved), SCOPE, BarrierStage.AUTO)
+    assert (found.offsets, found.verdict.verdict) == ({"X": 0, "X_1": at}, verdict)
