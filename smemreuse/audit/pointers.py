@@ -44,7 +44,7 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     if not pointers:
         return None
     declared = _declared(kernel, pointers)
-    reached, trusted = _reached(kernel, pointers, declared)
+    reached, begins, trusted = _reached(kernel, pointers, declared)
     room = {var: arenas[arena] - offset for var, (arena, offset) in pointers.items()}
     buffers = {
         var: Buffer(
@@ -68,13 +68,19 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
         for var, (held, offset) in pointers.items()
         if _may_leave(reached[var], room[var]) and offset + declared[var] <= arena
     )
+    before = tuple(
+        f"{buffers[var].name} may be accessed from byte {offset + begins[var]:,} of "
+        f"{held.name} on, and begins at byte {offset:,}"
+        for var, (held, offset) in pointers.items()
+        if begins[var] < 0
+    )
     beside = tuple(_beside(body, {held for held, _ in pointers.values()}))
     return AppliedLayout(
         replace(kernel, body=body),
         offsets,
         arena,
         by_view,
-        (*beyond, *beside),
+        (*beyond, *before, *beside),
         _inside([buffers[var].name for var in pointers if var in trusted]),
         declared={buffers[var]: size for var, size in declared.items() if size},
     )
@@ -163,10 +169,12 @@ def _declared(kernel: Kernel, pointers: Iterable[Var]) -> dict[Var, int]:
 
 def _reached(
     kernel: Kernel, pointers: Mapping[Var, tuple[Buffer, int]], declared: Mapping[Var, int]
-) -> tuple[dict[Var, int], set[Var]]:
-    """Bytes of each buffer that its accesses may reach, `UNKNOWN_SIZE` where no bound is known; and
-    of which buffers a bound leads further than the view, which is then taken for what is right."""
-    reach, trusted = dict.fromkeys(pointers, 0), set[Var]()
+) -> tuple[dict[Var, int], dict[Var, int], set[Var]]:
+    """Bytes of each buffer that its accesses may reach, `UNKNOWN_SIZE` where no bound is known; how
+    many bytes before its pointer they may begin, as a number below 0; and of which buffers a bound
+    leads further than the view, which is then taken for what is right."""
+    reach, before = dict.fromkeys(pointers, 0), dict.fromkeys(pointers, 0)
+    trusted = set[Var]()
     separator = Separator(
         {
             var: Buffer(var.name, "uint8", (Const(UNKNOWN_SIZE),), arena.scope)
@@ -181,9 +189,25 @@ def _reached(
             if var is not None:
                 end, by_view = _end_of(access, ranges, declared[var], into_views)
                 reach[var] = max(reach[var], end)
-                if by_view:
+                begin, inside = _begin_of(access, ranges)
+                before[var] = min(before[var], begin)
+                if by_view or inside:
                     trusted.add(var)
-    return reach, trusted
+    return reach, before, trusted
+
+
+def _begin_of(access: MemoryAccess, ranges: Mapping[Var, Interval]) -> tuple[int, bool]:
+    """How many bytes before the pointer an access may begin, as a number below 0; and whether it is
+    taken to stay inside its view, which some values of its index do."""
+    footprint = access.claimed or access.footprint
+    found = bounds(footprint.start, ranges) if footprint.start is not None else None
+    further = min(footprint.stride * (footprint.count - 1), 0)
+    if found is None or found[0] + further >= 0:
+        return 0, False
+    view = _view_of(access)
+    if view is not None and found[1] + further >= 0:
+        return 0, True
+    return found[0] + further, False
 
 
 def _end_of(
@@ -192,18 +216,30 @@ def _end_of(
     """How far an access may reach from the pointer on, by the bound of its index, by its view or by
     what views declare; and whether it is the view, within which that bound does not keep it:
     indices are taken to stay inside, as in a kernel that is not merged."""
-    footprint, node = access.claimed or access.footprint, access.node
+    footprint, view = access.claimed or access.footprint, _view_of(access)
     first = upper_bound(footprint.start, ranges) if footprint.start is not None else None
     further = footprint.stride * (footprint.count - 1) + footprint.size
     end = UNKNOWN_SIZE if first is None else first + further
-    view = node.buffer if isinstance(node, (Load, Store)) else None
-    within = view.size if view is not None and constant(view.elem_offset) == 0 else None
+    within = view.size if view is not None else None
     if access.claimed is not None and declared:
         within = declared  # a descriptor's claim counts from where its pointer began
-    if within is not None and end > within:
+    if within is not None and end > within and not _surely_behind(access, ranges, within):
         return within, True
     as_declared = declared and (into_views or _claims(access, declared))
     return (declared if as_declared and first is None else end), False
+
+
+def _view_of(access: MemoryAccess) -> Buffer | None:
+    """The view that an index is in, if that begins at the pointer."""
+    view = access.node.buffer if isinstance(access.node, (Load, Store)) else None
+    return view if view is not None and constant(view.elem_offset) == 0 else None
+
+
+def _surely_behind(access: MemoryAccess, ranges: Mapping[Var, Interval], size: int) -> bool:
+    """Whether no value of an access's index keeps it within `size` bytes from the pointer on."""
+    footprint = access.footprint
+    found = bounds(footprint.start, ranges) if footprint.start is not None else None
+    return access.claimed is None and found is not None and found[0] + footprint.size > size
 
 
 def _claims(access: MemoryAccess, size: int) -> bool:

@@ -468,3 +468,38 @@ def test_a_second_buffer_of_a_name_is_aligned_as_recorded(at: int, verdict: str)
     moved = first.replace("(128,)", "(2048,)") + second + rest.replace("data, 0)", f"data, {at})")
     found = audit_merged(kernel_of(moved), SCOPE, BarrierStage.AUTO)
     assert (found.offsets, found.verdict.verdict) == ({"X": 0, "X_1": at}, verdict)
+
+
+BEYOND = f"""\
+{TWO_PARTS}low[{{}}] = T.float32(1)
+{SYNC}high[{{}}] = T.float32(2)
+{SYNC}D = T.decl_buffer((64,), data=A)
+D[tx % 32] = low[{{}}] + high[{{}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        ("tx", "tx % 32", "sound"),
+        ("tx + 63", "tx % 32", "sound"),  # some thread's stays inside: the others' are taken to
+        ("tx % 32 + 64", "tx % 32", "unsound"),
+        ("tx + 64", "tx % 32", "unproved"),  # and behind the arena
+        ("tx", "tx % 32 - 32", "unproved"),
+        ("tx", "tx % 32 - 31", "sound"),
+    ],
+)
+def test_what_is_never_inside_of_its_view_is_in_another_one(
+    low: str, high: str, verdict: str
+) -> None:
+    found = audited(BEYOND.format(low, high, low, high)).verdict
+    assert found.verdict == verdict
+
+
+def test_a_view_that_begins_before_its_pointer_is_not_proved() -> None:
+    text = BEYOND.format("tx", "tx % 32", "tx", "tx % 32")
+    found = audited(text.replace("data=q,", "data=q, elem_offset=-16,")).verdict
+    assert found.verdict is UNPROVED
+    assert found.uncovered == (
+        "q may be accessed from byte 192 of arena on, and begins at byte 256",
+    )
