@@ -17,8 +17,8 @@ from smemreuse.compilers.build import TirBuilder
 from smemreuse.compilers.live import LiveVisitor
 from smemreuse.compilers.rewrite import ARENA_NAMES, LiveRewriter
 from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE, TIR, tirx
-from smemreuse.ir.expr import Const, Var
-from smemreuse.ir.kernel import Buffer
+from smemreuse.ir.expr import Const
+from smemreuse.ir.kernel import THREAD_EXTENT, Buffer
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
 from smemreuse.planner.problem import align_up
 from smemreuse.results.plan import Plan
@@ -28,9 +28,13 @@ def apply_plans(func: Any, visitor: LiveVisitor, plans: Sequence[Sequence[Plan]]
     """`func` with its plans applied: one sequence of plans for each launch, in program order.
 
     `visitor` is the one that read `func`; it knows which data variable each buffer came from.
-    Raises `BackendError` when the function does not have as many launches as there are plans.
+    Raises `BackendError` when the function does not have as many launches as there are plans, or
+    an arena's size is not known where it is allocated.
     """
     data_vars = {buffer: var for var, buffer in visitor.allocated.items()}
+    is_symbolic = any(plan.arena_expr is not None for launch in plans for plan in launch)
+    inside = _defined_in_launches(func.body) if is_symbolic else frozenset()
+    builder = TirBuilder(tirx, visitor.vars, inside)
     rewriter = LiveRewriter(
         tirx,
         nested=not IN_SEQUENCE,
@@ -39,7 +43,7 @@ def apply_plans(func: Any, visitor: LiveVisitor, plans: Sequence[Sequence[Plan]]
         },
         key=lambda buffer: buffer.data,
         prologues=[
-            [stmt for plan in launch for stmt in _prologue(plan, data_vars, visitor.vars)]
+            [stmt for plan in launch for stmt in _prologue(plan, data_vars, builder)]
             for launch in plans
         ],
     )
@@ -75,14 +79,34 @@ def with_plain_conditions(func: Any, merged: Iterable[Any]) -> Any:
     return func.with_body(body)
 
 
-def _prologue(
-    plan: Plan, data_vars: Mapping[Buffer, Any], variables: Mapping[Any, Var]
-) -> list[Any]:
+def _defined_in_launches(body: Any) -> set[Any]:
+    """Variables that have no value yet where a launch begins, its axes included."""
+    launches: list[Any] = []
+    found: set[Any] = set()
+
+    def look(node: Any) -> None:
+        if isinstance(node, tirx.AttrStmt) and node.attr_key == THREAD_EXTENT:
+            launches.append(node)
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tirx.Bind if IN_SEQUENCE else tirx.LetStmt):
+            found.add(node.var)
+        elif isinstance(node, tirx.For):
+            found.add(node.loop_var)
+
+    tirx.stmt_functor.post_order_visit(body, look)
+    for launch in launches:
+        found.add(launch.node.var)
+        tirx.stmt_functor.post_order_visit(launch.body, visit)
+    return found
+
+
+def _prologue(plan: Plan, data_vars: Mapping[Buffer, Any], builder: TirBuilder) -> list[Any]:
     """The arena's allocation and the pointers into it, in order of offset."""
     name = ARENA_NAMES[plan.scope]
     pointer = tvm.ir.PointerType(tvm.ir.PrimType("uint8"), plan.scope)
     arena = tirx.Var(name, pointer)
-    build = TirBuilder(tirx, variables).build
+    build = builder.build
     size = build(plan.arena_expr or Const(align_up(plan.arena_bytes, ARENA_ALIGNMENT)))
     places = [
         (
