@@ -10,12 +10,14 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from smemreuse.analysis.alignment import SWIZZLE_ALIGNMENT
 from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena, byte_allocations
 from smemreuse.audit.ranges import accesses_in_ranges, with_ranges
 from smemreuse.audit.separator import Separator
 from smemreuse.ir.expr import Call, Const, Load, Var, constant
 from smemreuse.ir.kernel import Bind, Block, Buffer, Declare, Kernel, Store, walk_statements
 from smemreuse.ir.labels import label
+from smemreuse.planner.problem import align_up
 from smemreuse.semantics.accesses import KernelAccesses, MemoryAccess
 from smemreuse.semantics.bounds import Interval, bounds, upper_bound
 from smemreuse.semantics.elements import claimed_bytes
@@ -59,20 +61,20 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
         for var in pointers
     }
     by_view = not all(held in arenas_of(kernel, scope) for held, _ in pointers.values())
-    arena = max(arenas[buffer] for buffer, _ in pointers.values())
+    bases, arena = _side_by_side({held: arenas[held] for held, _ in pointers.values()})
     body = Separator(buffers).block(kernel.body)
     used = [var for var in pointers if declared[var] or min(reached[var], room[var]) > 0]
-    offsets = {buffers[var]: pointers[var][1] for var in used}
+    offsets = {buffers[var]: bases[pointers[var][0]] + pointers[var][1] for var in used}
     beyond = tuple(
         beyond_arena(buffers[var].name, offset, _end(offset, reached[var]), arenas[held])
         for var, (held, offset) in pointers.items()
-        if _may_leave(reached[var], room[var]) and offset + declared[var] <= arena
+        if _may_leave(reached[var], room[var]) and bases[held] + offset + declared[var] <= arena
     )
     before = tuple(
         f"{buffers[var].name} may be accessed from byte {offset + begins[var]:,} of "
         f"{held.name} on, and begins at byte {offset:,}"
         for var, (held, offset) in pointers.items()
-        if begins[var] < 0
+        if begins[var] < 0 or offset < 0
     )
     beside = tuple(_beside(body, {held for held, _ in pointers.values()}))
     return AppliedLayout(
@@ -84,6 +86,16 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
         _inside([buffers[var].name for var in pointers if var in trusted]),
         declared={buffers[var]: size for var, size in declared.items() if size},
     )
+
+
+def _side_by_side(arenas: Mapping[Buffer, int]) -> tuple[dict[Buffer, int], int]:
+    """Where each arena begins, in bytes, and how many they all take: of several none has bytes of
+    another one."""
+    bases, end = {}, 0
+    for arena, size in arenas.items():
+        bases[arena] = align_up(end, SWIZZLE_ALIGNMENT)
+        end = bases[arena] + size
+    return bases, end
 
 
 def _inside(names: Sequence[str]) -> tuple[str, ...]:

@@ -503,3 +503,16 @@ def test_a_view_that_begins_before_its_pointer_is_not_proved() -> None:
     assert found.uncovered == (
         "q may be accessed from byte 192 of arena on, and begins at byte 256",
     )
+
+
+@pytest.mark.parametrize(("at", "verdict"), [(0, "sound"), (-128, "unproved")])
+def test_two_arenas_have_no_bytes_in_common(at: int, verdict: str) -> None:
+    """Static ones, say. What begins before the second one is in none of them."""
+    body = BEYOND.format("tx % 32", "tx % 32", "tx % 32", "tx % 32")
+    made = 'arena = T.alloc_buffer((384,), "uint8", scope="shared.dyn")\n'
+    assert made in body
+    both = body.replace(made, made + made.replace("arena", "other"))
+    moved = both.replace("arena.data, 256", f"other.data, {at}")
+    found = audited(moved)
+    assert (found.verdict.verdict, found.arena) == (verdict, 1024 + 384)
+    assert found.offsets["q"] == 1024 + at
