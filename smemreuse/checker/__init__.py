@@ -6,14 +6,14 @@ Two independent parts: `static` looks at the plan alone, `trace` executes the ke
 from smemreuse.checker.budget import share_work, work_of
 from smemreuse.checker.execution.setting import remember_from
 from smemreuse.checker.execution.traces import CHECK_WAS_BOUNDED
-from smemreuse.checker.operations import hides_wait
+from smemreuse.checker.separation import waits_of
 from smemreuse.checker.verdict.check import check_plan
 
 __all__ = [
     "CHECK_WAS_BOUNDED",
     "check_plan",
-    "hides_wait",
     "remember_from",
     "share_work",
+    "waits_of",
     "work_of",
 ]

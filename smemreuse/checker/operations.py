@@ -197,11 +197,3 @@ def operations_of(kernel: Kernel) -> Operations:
             kernel.body, waits_for_uncommitted=version_of(kernel).waits_for_uncommitted
         ),
     )
-
-
-def hides_wait(kernel: Kernel) -> bool:
-    """Whether threads may wait somewhere, and no row tells for what."""
-    operations = operations_of(kernel)
-    return kernel.memo.once(
-        hides_wait, lambda: any(map(operations.hides_wait, walk_statements(kernel.body)))
-    )

@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from smemreuse.audit import BarrierStage, barriers_follow
+from smemreuse.checker import waits_of
 from smemreuse.checker.budget import BUDGET, Work
+from smemreuse.checker.machine.events import AccessEvent
+from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import SHARED_SCOPES, Kernel, Stmt
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter import Apart, counterparts, lint_apart, taken_apart
@@ -35,6 +38,10 @@ NOT_PUT_IN = (
 )
 NOT_FOLLOWED = "lint could not follow all of the kernel, so it cannot prove that a fix works"
 NOT_WRITTEN = "smemreuse does not know how the compiler of this dump writes waits and proxy fences"
+MAY_HANG = (
+    "a barrier or wait that is inserted may wait for ever: threads may wait for others, and it is "
+    "not known for what, in {}"
+)
 NO_PLACE = "no barrier, wait or fence that can be inserted orders the two"
 NONE_CLEAN = "none of the {} that can be inserted makes the kernel clean"
 GIVEN_UP = f"{BUDGET}it takes too long to try all fixes"
@@ -87,6 +94,7 @@ class MendSearch:
         # One that an author writes is for the first scope, and tells of no pass that has been here.
         scope = SHARED_SCOPES[0] if self.later else scopes[-1]
         self.candidates = MendCandidates(kernel, StatementTree(kernel.body), scope)
+        self.hidden = waits_of(kernel, facts_of(kernel).memory).hidden
         self.origins: dict[Stmt, Stmt] = {}
         self.work = Work(OF_MENDING)
         self.before = self._lint(())
@@ -141,6 +149,10 @@ class MendSearch:
         for candidate in self.candidates.of(hazard, earlier, later):
             if not self.candidates.are_written(candidate):
                 why = NOT_WRITTEN
+                continue
+            if self.hidden is not None and candidate.may_block:
+                # A thread may be kept from what others wait for, and no lint would see it.
+                why = MAY_HANG.format(AccessEvent(self.hidden, ()))
                 continue
             if self._is_spent:
                 self.refused[self._key(hazard)] = GIVEN_UP

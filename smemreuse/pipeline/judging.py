@@ -11,7 +11,7 @@ from dataclasses import replace
 from enum import Enum
 
 from smemreuse.analysis.barriers import barriers_needed, with_barriers
-from smemreuse.checker import check_plan, hides_wait, work_of
+from smemreuse.checker import check_plan, waits_of, work_of
 from smemreuse.checker.budget import Work
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt
@@ -67,7 +67,8 @@ def judge_offsets(
 def barriers_with(kernel: Kernel, offsets: Mapping[Buffer, int]) -> frozenset[Stmt]:
     """The statements before which a plan (bytes) brings a barrier of all threads (rule 6).
 
-    None where a later pass of the compiler sees to it.
+    None where a later pass of the compiler sees to it, and where a barrier might keep threads from
+    what others wait for, and the checker does not see that (rule 12).
     """
     if version_of(kernel).synchronizes_later:
         return frozenset()
@@ -76,7 +77,8 @@ def barriers_with(kernel: Kernel, offsets: Mapping[Buffer, int]) -> frozenset[St
 
 def barriers_of_layout(facts: KernelFacts, offsets: _Bytes) -> frozenset[Stmt]:
     """As `barriers_with`, found anew."""
-    return frozenset(barriers_needed(facts.kernel, dict(offsets)))
+    needed = frozenset(barriers_needed(facts.kernel, dict(offsets)))
+    return frozenset() if waits_of(facts.kernel, facts.memory).unseen else needed
 
 
 def verdict_of_layout(
@@ -130,10 +132,14 @@ def held_before(kernel: Kernel, plan: Plan, verdict: Verdict) -> Verdict:
     """A verdict that was reached with all barriers in, for a plan of `kernel`, which lacks those
     that are put in for it.
 
-    Where threads may wait, and nothing tells for what, such a barrier may keep others from that
+    Where threads may wait, and no trace shows for what, such a barrier may keep others from that
     (rule 12): then the plan has to hold without it as well.
     """
-    if not verdict.sound or not plan.sharing_pairs() or not hides_wait(kernel):
+    if (
+        not verdict.sound
+        or not plan.sharing_pairs()
+        or not waits_of(kernel, facts_of(kernel).memory).unseen
+    ):
         return verdict
     before = judge(kernel, plan)
     if before.sound:

@@ -217,3 +217,19 @@ def test_where_data_decide_about_the_arrival_it_is_not_proved() -> None:
     first = under("if tx >= 32", WAIT + CONSUME)
     second = under("if tx < 32", PRODUCE + under("if O[tx] > 0", ARRIVE))
     assert judge(init_barrier(32) + first + SYNC + second).verdict is UNPROVED
+
+
+def test_nor_from_what_an_index_says_that_a_thread_waits_for() -> None:
+    """Each warp waits for the one before it: all threads come to the wait, not to one phase."""
+    first, then = "As[63 - tx] = tx\nO[tx] = As[tx]\n", "Bs[63 - tx] = tx\nO[tx] = Bs[63 - tx]\n"
+    poll = under("while O[tx // 32] == 0", "T.evaluate(0)\n")
+    found = judge(first + poll + then + "O[tx // 32 + 1] = 1\n", assume_barriers=True)
+    assert found.verdict is UNPROVED
+    assert "may wait for ever" in found.first_finding
+    one_place = poll.replace("tx // 32", "99")
+    assert judge(first + one_place + then + "O[tx] = 1\n", assume_barriers=True).sound
+    counts = under("if tx < 32", ARRIVE)
+    waits = WAIT.replace("full[0]", "full[tx // 32]")
+    begin = init_barrier(32) + init_barrier(32, "full[1]") + counts
+    body = begin + first + waits + then + counts.replace("full[0]", "full[1]")
+    assert judge(body, assume_barriers=True).verdict is UNPROVED

@@ -345,3 +345,13 @@ def test_nothing_is_put_into_a_kernel_that_is_not_followed() -> None:
     assert found.before.unknown
     assert found.mends == ()
     assert {one.why for one in found.unmended} == {mender.NOT_FOLLOWED}
+
+
+def test_no_barrier_is_put_in_where_nothing_tells_what_threads_wait_for() -> None:
+    """The second warp polls before it for what the first one does behind it."""
+    poll = under("if tx >= 32", "while O[99] == 0:\n    T.evaluate(0)\n")
+    body = "As[tx] = tx\n{}O[tx] = As[63 - tx]\n" + under("if tx < 32", "O[99] = 1\n")
+    found = mend(kernel_of(body.format(poll)), BarrierStage.PRESENT)
+    assert not found.mends
+    assert "may wait for ever" in found.unmended[0].why
+    assert mend(kernel_of(body.format("")), BarrierStage.PRESENT).mends

@@ -17,7 +17,7 @@ import numpy as np
 from smemreuse.checker.budget import STATEMENT, Work
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.layout import ByteLayout
-from smemreuse.checker.operations import Operations
+from smemreuse.checker.operations import Operations, operations_of
 from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation.compared import Compared
 from smemreuse.checker.separation.facts import Accesses, Facts
@@ -25,11 +25,11 @@ from smemreuse.checker.separation.gaps import Gap, Gaps
 from smemreuse.checker.separation.ground import Ground
 from smemreuse.checker.separation.privacy import Exposed, Privacy
 from smemreuse.checker.separation.tree import Scope
-from smemreuse.checker.separation.waiting import WaitsInPart, waits_in_part
+from smemreuse.checker.separation.waiting import WaitsInPart, waits_anywhere, waits_in_part
 from smemreuse.ir.access import Access
-from smemreuse.ir.kernel import Buffer, For, Kernel, Stmt, walk_statements
+from smemreuse.ir.kernel import Buffer, For, Kernel, Stmt
 from smemreuse.ir.launch import UnknownThreads, thread_axes
-from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.accesses import KernelAccesses, MemoryAccess
 from smemreuse.semantics.evaluate import evaluate
 
 MAX_BODY = 3_000
@@ -53,23 +53,12 @@ class Separation:
         self._leaving: dict[Buffer, bool] = {}
         try:
             work.do(STATEMENT * operations.count)
-            found = _facts_of(kernel, accesses, operations)
-            self._facts = found if found is not None and found.follows_all else None
-        except (Uncovered, UnknownThreads):
+            self._facts = _facts_of(kernel, accesses, operations)
+        except Uncovered:
             pass  # nothing is separated
-        self._waits = _waits_of(kernel, operations, self._facts)
-        if self._waits.for_outside:
+        self.waits = _waits_of(kernel, operations, self._facts)
+        if self.waits.for_outside:
             self._prediction = None  # a barrier that is yet to come may never be passed
-
-    @property
-    def waits_for_outside(self) -> bool:
-        """Whether threads of a branch may wait for what others do outside of it."""
-        return self._waits.for_outside
-
-    @property
-    def hidden_wait(self) -> Stmt | None:
-        """A statement in which some threads may wait, and nothing tells for what."""
-        return self._waits.hidden
 
     def remaining(self, layout: ByteLayout) -> ByteLayout:
         """A layout in which only those buffers are partners that are not separated."""
@@ -142,20 +131,30 @@ class Separation:
 def _facts_of(
     kernel: Kernel, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]], operations: Operations
 ) -> Facts | None:
-    """Those of a kernel, kept with it."""
+    """Those of a kernel, kept with it; None where it is too large, or not all is followed."""
     if operations.count > MAX_BODY:
         return None
-    return kernel.memo.once(
-        Facts, lambda: Facts(kernel.body, accesses, operations, thread_axes(kernel.body))
-    )
+    try:
+        found = kernel.memo.once(
+            Facts, lambda: Facts(kernel.body, accesses, operations, thread_axes(kernel.body))
+        )
+    except UnknownThreads:
+        return None
+    return found if found.follows_all else None
 
 
 def _waits_of(kernel: Kernel, operations: Operations, facts: Facts | None) -> WaitsInPart:
     """Those of a kernel, kept with it where it is known which threads come to them."""
     if facts is None:
-        anywhere = filter(operations.hides_wait, walk_statements(kernel.body))
-        return WaitsInPart(next(anywhere, None), for_outside=True)
+        return waits_anywhere(kernel.body, operations)
     return kernel.memo.once(WaitsInPart, lambda: waits_in_part(kernel.body, facts, operations))
+
+
+def waits_of(kernel: Kernel, accesses: KernelAccesses) -> WaitsInPart:
+    """Where some threads of a kernel wait for what others do."""
+    operations = operations_of(kernel)
+    facts = _facts_of(kernel, accesses.by_statement, operations)
+    return _waits_of(kernel, operations, facts)
 
 
 def _one_after_the_other(facts: Facts, region: Scope, accesses: tuple[Accesses, Accesses]) -> bool:

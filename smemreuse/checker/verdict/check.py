@@ -103,7 +103,7 @@ def check_plan(
     remaining = separation.remaining(layout)
     findings, traced = _traces(kernel, remaining, setup, prediction)
     stuck: tuple[Violation, ...] = ()
-    if not assume_barriers and separation.waits_for_outside and not findings:
+    if not assume_barriers and separation.waits.for_outside and not findings:
         if traced.is_stuck or not remaining.partners:
             stuck, traced = _going_on(kernel, layout, setup)
     open_pairs = _open_pairs(remaining, findings, traced)
@@ -117,7 +117,7 @@ def check_plan(
     if possible or uncovered:
         early = traced.stopped_early
         return Verdict(UNPROVED, possible, uncovered, assumptions, open_pairs, early)
-    waits = None if prediction is None or optimistic else separation.hidden_wait
+    waits = None if prediction is None or optimistic else separation.waits.hidden
     if waits is not None:
         alone = check_plan(
             *(kernel, scope, offsets, arena, alignments),
@@ -147,7 +147,7 @@ def _going_on(
         if not alone.reasons:
             return held_up(layout), _Uncovered({})
     why = tuple(f"{MAY_HOLD_UP}: {one}" for one in followed.reasons[:1])
-    return (), _Uncovered({}, why)
+    return (), _Uncovered({}, why, followed.stopped_early)
 
 
 def _behind_barriers(alone: Verdict, waits: Stmt, assumptions: tuple[str, ...]) -> Verdict:
