@@ -1,6 +1,7 @@
 """TileLang 0.1.13, where it differs from 0.1.14, by its source.
 
-Its passes do not know TMA's gathers and scatters.
+Its passes do not know TMA's gathers and scatters. Its `ThreadSync` does not take a barrier of the
+grid for one of the block.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ VERSION = replace(
     key="tilelang-0.1.13",
     name="TileLang 0.1.13",
     merge=replace(newer.VERSION.merge, name="TileLang 0.1.13"),
-    thread_sync=replace(newer.VERSION.thread_sync, copies=frozenset({*_LOADS, "ptx_cp_async"})),
+    thread_sync=replace(
+        newer.VERSION.thread_sync,
+        copies=frozenset({*_LOADS, "ptx_cp_async"}),
+        barriers=newer.VERSION.thread_sync.barriers - {"sync_grid"},
+    ),
     fence_pass=replace(
         newer.VERSION.fence_pass,
         fenced=frozenset(

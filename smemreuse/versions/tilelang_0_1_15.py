@@ -27,6 +27,7 @@ VERSION = Version(
         copies=frozenset({*_TMA_LOADS, "ptx_cp_async"}),
         atomics=frozenset(f"atomic_{name}_elem_op" for name in _ATOMICS),
         barrier_after=frozenset({"ptx_wait_group"}),
+        barriers=frozenset({"tvm_storage_sync", "sync_grid"}),
     ),
     fence_pass=FencePass(
         fenced=frozenset(

@@ -126,7 +126,9 @@ class Prediction:
         )
         entries, followed = view.collisions.entries, view.followed
         branches = view.branch_barriers
-        pass_view = PassView(entries, conflicts, followed, branches.stays, branches.moves)
+        pass_view = PassView(
+            *(entries, conflicts, view.rules.barriers, followed), branches.stays, branches.moves
+        )
         inserted = insertions(body, pass_view)
         effects = operations_of(kernel).effects
         candidates = BarrierCandidates(entries, effects, inserted.values(), followed)

@@ -45,6 +45,8 @@ class ThreadSync:
       what is through that of another one.
     - `barrier_after`: operations that wait; directly after each of these the pass puts a barrier,
       whatever collides. It knows them by name: after a function that waits it puts none.
+    - `barriers`: operations that it takes for a barrier of the block; a barrier that is for a warp
+      or the cluster by its operand is none.
     - `bindings`: see there.
     - `compares_bytes`: one index is one element only where elements are of one size; else the pass
       compares indices, also where a byte of one buffer lies in the middle of another's float.
@@ -53,6 +55,7 @@ class ThreadSync:
     copies: frozenset[str]
     atomics: frozenset[str]
     barrier_after: frozenset[str]
+    barriers: frozenset[str]
     bindings: BoundValues = BoundValues.OWN
     compares_bytes: bool = True
 

@@ -25,7 +25,7 @@ from smemreuse.ir.kernel import (
     While,
     walk_statements,
 )
-from smemreuse.semantics.table import BLOCK_BARRIER, evaluated_call
+from smemreuse.semantics.table import evaluated_call
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
 from smemreuse.versions.thread_sync.collisions import Made
 from smemreuse.versions.thread_sync.conflicts import Conflict, Conflicts
@@ -42,6 +42,7 @@ class PassView:
     """What the pass sees of a kernel.
 
     - `entries`: the accesses of each statement; `conflicts` compares them.
+    - `barriers`: operations that it takes for a barrier of the block.
     - `followed`: statements directly after which it puts one, whatever conflicts.
     - `stays`: whether a barrier surely stays in the arm of a branch where its condition holds, or
       does not. The pass moves others before the branch; `moves`: surely, those of the first arm.
@@ -49,6 +50,7 @@ class PassView:
 
     entries: Mapping[Stmt, tuple[AccessEntry, ...]]
     conflicts: Conflicts
+    barriers: frozenset[str]
     followed: frozenset[Stmt]
     stays: Callable[[If, bool], bool]
     moves: Callable[[If], bool]
@@ -128,7 +130,7 @@ class _ScopeRun:
         return found
 
     def _events(self, stmt: Stmt) -> _Events:
-        if _is_barrier(stmt):
+        if _is_barrier(stmt, self._view.barriers):
             return [_BARRIER]
         entries = self._view.entries.get(stmt, ())
         own = [_Event((stmt, one)) for one in entries if one.buffer.scope == self._scope]
@@ -245,12 +247,10 @@ class _ScopeRun:
         return found
 
 
-def _is_barrier(stmt: Stmt) -> bool:
+def _is_barrier(stmt: Stmt, barriers: frozenset[str]) -> bool:
     """Whether a statement is a barrier for the pass: of whichever threads, if of several warps."""
     call = evaluated_call(stmt)
-    if call is None or call.op == "sync_grid":
-        return call is not None
-    return call.op == BLOCK_BARRIER.op and call.args[:1] not in _OF_OTHERS
+    return call is not None and call.op in barriers and call.args[:1] not in _OF_OTHERS
 
 
 def _after(barrier: _Event, pending: _Events) -> _Events:

@@ -34,6 +34,10 @@ def arm(condition: str, body: str) -> str:
 SEQUENCES = {
     "in a sequence": f"{STORE}{CROSS}{STORE}{CROSS}",
     "a barrier of the kernel": f'{STORE}T.tvm_storage_sync("shared.dyn")\n{CROSS}{STORE}',
+    "a barrier of the grid": STORE
+    + 'T.evaluate(T.call_intrin("handle", sync_grid))\n'
+    + CROSS
+    + STORE,
     "one of a warp": f'{STORE}T.tvm_storage_sync("warp")\n{CROSS}',
     "next round": rounds(f"{READ}{STORE}{CROSS}"),
     "only the next round": rounds(f"{CROSS}A[tx + 64] = D[tx]\nO[tx] = A[tx + 65]\n{STORE}"),

@@ -109,8 +109,8 @@ def module_of(body: str, axes: tuple[int, int] = (64, 1)) -> Any:
         body = f"with T.LetStmt({bound[1]}) as v:\n{rest}"
     header = HEADER.format(buffers="\n        ".join(made), axes=axes, tir="tir" if old else "tirx")
     known = {"T": SCRIPT, "I": tvm.script.ir}
-    for name in ("atomic_add_elem_op", "atomic_or_elem_op"):
-        if f"{name}," in body:
+    for name in ("atomic_add_elem_op", "atomic_or_elem_op", "sync_grid"):
+        if f", {name}" in body:
             known[name] = compiler.ir.Op.get(f"tl.{name}")
     return compiler.script.from_source(header + indent(body, "        "), extra_vars=known)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.checker.predicted.prediction import view_of
+from smemreuse.checker.budget import Work
+from smemreuse.checker.predicted.prediction import Prediction, view_of
 from smemreuse.ir.kernel import Kernel, Stmt
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.versions import TILELANG
-from tests.checker.small import kernel_of, under
+from tests.checker.small import SCOPE, kernel_of, under
 from tests.versions.thread_sync.test_collisions import collides
 
 OLD = ("tilelang-0.1.9", "tilelang-0.1.10", "tilelang-0.1.11", "tilelang-0.1.12")
@@ -64,3 +65,12 @@ def test_up_to_0_1_10_an_index_is_an_element_of_any_size(version: str) -> None:
     assert found(version, body, declared) is (version not in OLD[:2])
     other = under("if tx < 32", 'Es[tx] = T.Cast("int8", tx)\n')
     assert found(version, "O[tx] = As[tx]\n" + other, declared)
+
+
+@pytest.mark.parametrize("version", [*OLD, *NEW])
+def test_up_to_0_1_13_a_barrier_of_the_grid_is_none_of_the_block(version: str) -> None:
+    kernel = kernel_of("As[tx] = tx\nT.sync_grid()\nO[tx] = As[63 - tx]\n")
+    kernel = Kernel(kernel.name, kernel.body, kernel.attrs, version)
+    pointers = KernelAccesses.of(kernel.body).pointers
+    found = Prediction.of(kernel, pointers, {}, Work(10**9))
+    assert bool(found.inserted[SCOPE]) is (version in (*OLD, NEW[0]))
