@@ -75,7 +75,9 @@ class ThreadSyncView:
                 entries[stmt] = found
         fenced = version.fence_pass.fences_to_come(body)
         indices = thread_indices(body)
-        branches = BranchBarriers(body, paths, indices, axes)
+        branches = BranchBarriers(
+            body, paths, indices, axes, keeps_where_all_agree=rules.keeps_where_all_agree
+        )
         followed = frozenset(followed_by_barriers(body, rules))
         collisions = Collisions(paths, entries, rules)
         ranges = AccessRanges(paths, thread_extents(body))

@@ -48,6 +48,8 @@ class ThreadSync:
     - `barriers`: operations that it takes for a barrier of the block; a barrier that is for a warp
       or the cluster by its operand is none.
     - `bindings`: see there.
+    - `keeps_where_all_agree`: a barrier in a branch on whose condition all threads agree stays
+      there, also in rows of less than a warp, where the pass moves others before the branch.
     - `compares_bytes`: one index is one element only where elements are of one size; else the pass
       compares indices, also where a byte of one buffer lies in the middle of another's float.
     """
@@ -57,6 +59,7 @@ class ThreadSync:
     barrier_after: frozenset[str]
     barriers: frozenset[str]
     bindings: BoundValues = BoundValues.OWN
+    keeps_where_all_agree: bool = True
     compares_bytes: bool = True
 
     def follows(self, op: str) -> bool:

@@ -101,9 +101,17 @@ class BranchBarriers:
     """What becomes of the barriers of the block in one kernel's branches."""
 
     def __init__(
-        self, body: Block, paths: PathConditions, indices: Set[Var], axes: Mapping[str, int]
+        self,
+        body: Block,
+        paths: PathConditions,
+        indices: Set[Var],
+        axes: Mapping[str, int],
+        *,
+        keeps_where_all_agree: bool,
     ):
-        """`indices` are those of the threads, and `axes` the extents of the axes of a block."""
+        """`indices` are those of the threads, and `axes` the extents of the axes of a block.
+        `keeps_where_all_agree` is `ThreadSync`'s."""
+        self._keeps_where_all_agree = keeps_where_all_agree
         self._body, self._paths, self._indices = body, paths, indices
         self._everyone, self._row = prod(axes.values()), axes.get(AXES[0], 1)
 
@@ -128,6 +136,10 @@ class BranchBarriers:
         if any(isinstance(node, Pointer) for node in walk(branch.condition)):
             return False
         if not self._depends_on_threads(branch.condition):
+            if not self._keeps_where_all_agree:
+                around = self._paths.in_branches(branch, self._indices)
+                if around is None or not self.has_rows(around):
+                    return False
             return self._team(branch) is not None
         # Some versions ask of the first arm, whichever the barrier is in.
         firsts = [one[0] for one in (branch.then, () if holds else branch.orelse) if one]

@@ -74,3 +74,18 @@ def test_up_to_0_1_13_a_barrier_of_the_grid_is_none_of_the_block(version: str) -
     pointers = KernelAccesses.of(kernel.body).pointers
     found = Prediction.of(kernel, pointers, {}, Work(10**9))
     assert bool(found.inserted[SCOPE]) is (version in (*OLD, NEW[0]))
+
+
+@pytest.mark.parametrize("version", [*OLD, *NEW])
+def test_up_to_0_1_12_no_barrier_surely_stays_in_a_branch_in_short_rows(version: str) -> None:
+    body = under("if D[0] > 3", "As[ty * 16 + tx] = tx\nO[tx] = As[63 - ty * 16 - tx]\n")
+    rows = 'ty = T.launch_thread("threadIdx.y", 4)\n'
+    for kernel, stays in (
+        (kernel_of(body, threads=16, elements=64, declared=rows), version in NEW),
+        (kernel_of(body, declared=rows.replace("4", "1")), True),
+    ):
+        kernel = Kernel(kernel.name, kernel.body, kernel.attrs, version)
+        pointers = KernelAccesses.of(kernel.body).pointers
+        found = Prediction.of(kernel, pointers, {}, Work(10**9)).inserted[SCOPE]
+        assert found
+        assert all(found.values()) is stays
