@@ -20,44 +20,27 @@ _UNKNOWN = Const("")
 
 def prover_value(expr: Expr, threads: Threads) -> Value:
     """As `evaluate`; None also where the prover has another value."""
-    value, plain = evaluate(expr, threads), _plain(expr)
-    if value is None or plain is expr:
+    value, plain = evaluate(expr, threads), _without_end(expr)
+    if value is None or plain is None:
         return value
     other = evaluate(plain, threads)
     return value if other is not None and bool(np.all(np.equal(value, other))) else None
 
 
-class _Itself:
-    """An expression as a key: expressions are equal whatever their types, which count here."""
-
-    __slots__ = ("expr",)
-
-    def __init__(self, expr: Expr):
-        self.expr = expr
-
-    def __hash__(self) -> int:
-        return id(self.expr)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and self.expr is other.expr
-
-
-def _plain(expr: Expr) -> Expr:
-    """An expression as the prover reads it; the same object where that is what it says."""
-    return _without_end(_Itself(expr)) if isinstance(expr, Call) else expr
-
-
 @lru_cache(maxsize=1 << 14)
-def _without_end(key: _Itself) -> Expr:
-    expr = key.expr
-    assert isinstance(expr, Call)
+def _without_end(expr: Expr) -> Expr | None:
+    """An expression as the prover reads it; None where that is what it says: equal ones have one
+    answer, so it could not be told by whether it is the same object."""
+    if not isinstance(expr, Call):
+        return None
     if expr.op == "cast" and _is_integer(expr.args[0]):
-        return _plain(expr.args[1])
+        return _without_end(expr.args[1]) or expr.args[1]
     if expr.op == "sub" and wraps(expr):
         return _UNKNOWN
-    args, op = tuple(map(_plain, expr.args)), _ROUNDED_DOWN.get(expr.op, expr.op)
-    if op == expr.op and all(one is two for one, two in zip(args, expr.args, strict=True)):
-        return expr
+    read, op = tuple(map(_without_end, expr.args)), _ROUNDED_DOWN.get(expr.op, expr.op)
+    if op == expr.op and all(one is None for one in read):
+        return None
+    args = tuple(one or own for one, own in zip(read, expr.args, strict=True))
     return Call(op, args, expr.annotations)
 
 
