@@ -32,7 +32,7 @@ from smemreuse.ir.launch import (
 from smemreuse.semantics.pointers import Pointers
 from smemreuse.versions import Version, version_of
 from smemreuse.versions.thread_sync import ThreadSync
-from smemreuse.versions.thread_sync.access_entries import AccessEntry, entries_of
+from smemreuse.versions.thread_sync.access_entries import AccessEntry, declared_scopes, entries_of
 from smemreuse.versions.thread_sync.access_ranges import AccessRanges
 from smemreuse.versions.thread_sync.active_threads import Frame
 from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
@@ -69,8 +69,9 @@ class ThreadSyncView:
         _refuse_late_blocks(body, axes)
         paths = PathConditions(body, axes, rules.bindings)
         entries: dict[Stmt, tuple[AccessEntry, ...]] = {}
+        scopes = declared_scopes(body)
         for stmt in walk_statements(body):
-            found = entries_of(stmt, pointers, rules)
+            found = entries_of(stmt, pointers, rules, scopes)
             if found:
                 entries[stmt] = found
         fenced = version.fence_pass.fences_to_come(body)

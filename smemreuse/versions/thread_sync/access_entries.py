@@ -9,11 +9,22 @@ descriptor or an operation's own rules is not seen at all.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, constant
-from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt, Store, element_bits, expressions_of
+from smemreuse.ir.kernel import (
+    SHARED_SCOPES,
+    Block,
+    Buffer,
+    Declare,
+    Stmt,
+    Store,
+    element_bits,
+    expressions_of,
+    walk_statements,
+)
 from smemreuse.semantics.elements import addressed_element, flat_index, is_typed, pointee_bits
 from smemreuse.semantics.guards import Condition, choice_parts
 from smemreuse.semantics.pointers import Pointers, mask_of
@@ -33,6 +44,8 @@ class AccessEntry:
     - `extent`: number of contiguous elements of an access pointer.
     - `guards`: conditions in the expression under which the access happens, each with its required
       value.
+    - `is_seen`: whether the pass surely records it. The type of a variable tells it the scope that
+      this points into; of one that may say another scope it sees nothing.
     """
 
     buffer: Buffer
@@ -46,6 +59,7 @@ class AccessEntry:
     is_copy: bool = False
     is_atomic: bool = False
     guards: tuple[Condition, ...] = ()
+    is_seen: bool = True
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -63,9 +77,12 @@ class _Context:
     guards: tuple[Condition, ...] = ()
 
 
-def entries_of(stmt: Stmt, pointers: Pointers, rules: ThreadSync) -> tuple[AccessEntry, ...]:
-    """The entries of a statement itself; for a branch or loop those of its header."""
-    recorder = _Recorder(pointers, rules)
+def entries_of(
+    stmt: Stmt, pointers: Pointers, rules: ThreadSync, scopes: Mapping[Var, str]
+) -> tuple[AccessEntry, ...]:
+    """The entries of a statement itself; for a branch or loop those of its header. `scopes` are
+    those that are known of what variables point to, by their types."""
+    recorder = _Recorder(pointers, rules, scopes)
     if isinstance(stmt, Store):
         recorder.element(stmt.buffer, stmt.indices, True, _Context())
     for expr in expressions_of(stmt):
@@ -76,9 +93,10 @@ def entries_of(stmt: Stmt, pointers: Pointers, rules: ThreadSync) -> tuple[Acces
 class _Recorder:
     """Collects in `found` the access entries that the pass records while it visits expressions."""
 
-    def __init__(self, pointers: Pointers, rules: ThreadSync):
+    def __init__(self, pointers: Pointers, rules: ThreadSync, scopes: Mapping[Var, str]):
         self._pointers = pointers
         self._rules = rules
+        self._scopes = scopes
         self.found: list[AccessEntry] = []
 
     def through(self, expr: Expr, context: _Context) -> None:
@@ -162,6 +180,8 @@ class _Recorder:
                             is_copy=context.is_copy,
                             is_atomic=context.is_atomic,
                             guards=context.guards,
+                            is_seen=not isinstance(base, Var)
+                            or self._scopes.get(base) == buffer.scope,
                         )
                     )
 
@@ -177,7 +197,15 @@ class _Recorder:
         for buffer in self._pointers.of_buffer(named):
             if buffer.scope in SHARED_SCOPES:
                 index = entry.index if is_plain and entry.width else None
-                self.found.append(replace(entry, buffer=buffer, index=index))
+                is_seen = isinstance(named.storage, Buffer) or named.scope == buffer.scope
+                is_seen = is_seen and entry.is_seen
+                self.found.append(replace(entry, buffer=buffer, index=index, is_seen=is_seen))
+
+
+def declared_scopes(body: Block) -> dict[Var, str]:
+    """The scopes that views state of the variables that they begin at: those of their types."""
+    views = (stmt.buffer for stmt in walk_statements(body) if isinstance(stmt, Declare))
+    return {one.storage: one.scope for one in views if isinstance(one.storage, Var)}
 
 
 def _whole_bytes(bits: int) -> int:

@@ -132,6 +132,8 @@ class Collisions:
     ) -> bool:
         """As `surely`, of two accesses that the pass compares."""
         (_, first), (_, second) = one, two
+        if not (first.is_seen and second.is_seen):
+            return False
         if first.by_pointer is not second.by_pointer:
             return True
         if first.index is None or second.index is None:

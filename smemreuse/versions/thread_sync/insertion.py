@@ -133,7 +133,8 @@ class _ScopeRun:
         if _is_barrier(stmt, self._view.barriers):
             return [_BARRIER]
         entries = self._view.entries.get(stmt, ())
-        own = [_Event((stmt, one)) for one in entries if one.buffer.scope == self._scope]
+        mine = (one for one in entries if one.buffer.scope == self._scope)
+        own = [_Event((stmt, one), one.is_seen) for one in mine]
         if isinstance(stmt, If):
             return [*own, *self._arms(stmt)]
         if isinstance(stmt, For):

@@ -13,8 +13,34 @@ pytestmark = pytest.mark.tilelang
 
 A, B = Shared("A", "float32", 320), Shared("B", "float32", 320)
 SMALL = Shared("B", "int8", 1280)
+WORDS = (Shared("A", "int32", 256), Shared("B", "int32", 256))
+
+ALIAS = (
+    'p: T.handle("int32"{}) = T.address_of(A[0])\nV = T.decl_buffer((256,), "int32", data=p{})\n'
+)
+OF_ANOTHER_SCOPE, OF_ITS_SCOPE = (
+    ALIAS.format("", ""),
+    ALIAS.format(', "shared.dyn"', ', scope="shared.dyn"'),
+)
+FILLED = 'A[tx] = L[tx]\nT.tvm_storage_sync("shared.dyn")\n'
+POINTER = 'T.tvm_access_ptr(T.type_annotation("int32"), {}, {}, 4, {})'
+STORED = (
+    'T.evaluate(T.call_intrin("int32", ptx_stmatrix, 0, 4, '
+    + POINTER.format("B.data", "tx * 2 % 32", 2)
+    + ', r[0], r[1], r[2], r[3], "m8n8"))\n'
+)
+LOADED = (
+    'T.evaluate(T.call_intrin("int32", ptx_ldmatrix, T.bool(False), 4, '
+    + f"{POINTER.format('p', 'tx * 2 % 32', 1)}, {POINTER.format('r.data', 0, 2)}))\n"
+)
+OF_VIEW = 'O[tx] = T.Cast("float32", V[tx])\n'
 
 MISSED = {
+    "a view of another scope": (WORDS, OF_ANOTHER_SCOPE + FILLED + OF_VIEW + STORED),
+    "a pointer to another scope": (
+        WORDS,
+        OF_ANOTHER_SCOPE + FILLED + LOADED + "B[63 - tx] = L[tx]\n",
+    ),
     "first bytes of elements": ((A, SMALL), "O[tx] = A[tx]\nB[(63 - tx) * 4 + 1] = D[tx]\n"),
     "two rounds apart": (
         (A, B),
@@ -34,6 +60,8 @@ MISSED = {
 }
 
 SEEN = {
+    "a view of its scope": (WORDS, OF_ITS_SCOPE + FILLED + OF_VIEW + STORED),
+    "a pointer to its scope": (WORDS, OF_ITS_SCOPE + FILLED + LOADED + "B[63 - tx] = L[tx]\n"),
     "first bytes of elements": ((A, SMALL), "O[tx] = A[tx]\nB[(63 - tx) * 4] = D[tx]\n"),
     "one round apart": (
         (A, B),
