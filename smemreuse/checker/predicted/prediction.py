@@ -182,7 +182,8 @@ class Prediction:
             self._known[key] = (
                 collisions.perhaps(one, two, loop, self.offsets)
                 if self.optimistic
-                else collisions.surely(one, two, loop, self.offsets, self.work.do)
+                else not self.view.branch_barriers.misleads
+                and collisions.surely(one, two, loop, self.offsets, self.work.do)
                 and not any(map(self.view.branch_barriers.leaves, self._common_arms(one, two)))
             )
         return self._known[key]

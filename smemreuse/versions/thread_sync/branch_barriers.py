@@ -22,7 +22,7 @@ from smemreuse.ir.launch import AXES
 from smemreuse.ir.source import at_line
 from smemreuse.semantics.effects import Group
 from smemreuse.semantics.synchronizing import NAMED_BARRIERS, named_barrier
-from smemreuse.semantics.table import evaluated_call, evaluated_effect
+from smemreuse.semantics.table import BLOCK_BARRIER, evaluated_call, evaluated_effect
 from smemreuse.versions.thread_sync.active_threads import Frame
 from smemreuse.versions.thread_sync.insertion import Inserted
 from smemreuse.versions.thread_sync.once import once
@@ -232,6 +232,25 @@ class BranchBarriers:
                 numbers = None if number is None else range(number, number + 1)
                 found.append(NumberedBarrier(stmt, self._team(stmt), numbers))
         return tuple(found)
+
+    @cached_property
+    def misleads(self) -> bool:
+        """Whether the pass takes a barrier of the kernel for one of all that come to it, though
+        these may not all meet there: it is of fewer threads, or of a number that they may differ
+        in. Where it counts on that one, it puts in no other."""
+        return any(
+            call.op == BLOCK_BARRIER.op and len(call.args) > 1 and not self._is_of_all(stmt, call)
+            for stmt, call in self._barriers()
+        )
+
+    def _is_of_all(self, stmt: Stmt, call: Call) -> bool:
+        """Whether all threads that come to a barrier with a number surely wait for each other."""
+        known = [constant(one) for one in call.args[1:]]
+        if None in known:
+            return False
+        team = self._team(stmt)
+        count = len(np.frombuffer(team, np.int64)) if team else self._everyone
+        return len(known) < 2 or (known[1] or 0) >= count
 
     @once
     def _team(self, stmt: Stmt) -> Team | None:

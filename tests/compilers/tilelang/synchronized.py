@@ -97,6 +97,7 @@ def synchronized(
     """A kernel, a plan with its buffers where these say, and the kernel behind the passes."""
     known: dict[str, Any] = {"T": tirx, "I": ir}
     known |= {name: tvm.ir.Op.get(f"tl.{name}") for name in _OPERATIONS}
+    known["storage_sync"] = tvm.ir.Op.get("tirx.tvm_storage_sync")  # with a number
     func = tvm.script.from_source(text_of(buffers, body, threads, blocks), extra_vars=known)["main"]
     function = DeviceFunction("main", func, TirVisitor())
     (kernel,) = function.kernels

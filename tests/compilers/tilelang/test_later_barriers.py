@@ -120,3 +120,19 @@ def test_random_kernels_without_a_race_as_a_dump_have_none_behind_the_pass(begin
     for seed in range(begin, begin + 10):
         dump, behind, text = random_races(seed)
         assert dump or not any(one.certain for one in behind), text
+
+
+@pytest.mark.parametrize(
+    ("number", "count", "ordered"),
+    [("1 + tx // 64", 64, False), ("1", 64, False), ("1", 128, True)],
+)
+def test_a_barrier_of_some_that_it_takes_for_one_of_all_orders_none(
+    number: str, count: int, *, ordered: bool
+) -> None:
+    """A group of warps may store what another one has not read yet: all come to a barrier between,
+    so the pass puts in none."""
+    meeting = 'T.tvm_storage_sync("shared.dyn")\nO[tx] = A[tx]\n'
+    named = f'T.evaluate(T.call_intrin("int32", storage_sync, "shared.dyn", {number}, {count}))\n'
+    body = f"A[tx] = D[tx]\n{meeting}{named}B[127 - tx] = D[tx]\n"
+    dump, behind = verdicts((A, B), body, threads=128)
+    assert dump.sound is behind.sound is ordered
