@@ -39,3 +39,15 @@ def test_an_expression_without_conversions_is_computed_once() -> None:
 def test_a_value_that_wraps_or_is_rounded_up_is_not_the_provers(expr: Expr, value: Value) -> None:
     (var,) = variables_in(expr)
     assert prover_value(expr, FOUR.bind(var, 3)) == value
+
+
+def test_a_number_is_not_read_as_an_equal_one_of_another_type() -> None:
+    """Else what a kernel is told would depend on which others were judged before it."""
+    x = Var("x")
+
+    def at_least(one: Const) -> Expr:
+        return Call("le", (one, x))
+
+    assert Const(7.0, "float32") == Const(7)
+    prover_value(at_least(Const(7.0, "float32")), FOUR.bind(x, 8))
+    assert prover_value(at_least(Const(7)), FOUR.bind(x, 8)) == 1
