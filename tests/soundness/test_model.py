@@ -241,6 +241,16 @@ def test_what_nobody_committed_is_not_waited_for() -> None:
     assert _differs(f"{COPY_A}T.ptx_wait_group(0)\n{SYNC}Bs[tx] = 5\nO[tx] = Bs[tx]\n")
 
 
+def test_a_copy_that_is_predicated_off_copies_zeros() -> None:
+    """So it has to be waited for as any other."""
+    off = COPY_A.replace(", 1)\n", ", 1, D[tx] < 0)\n")
+    copied = f"As[tx] = 7\n{SYNC}{off}{COMMIT}"
+    with pytest.raises(IllDefined):
+        _differs(f"{copied}O[tx] = As[63 - tx]\n")
+    assert _differs(f"{copied}{SYNC}Bs[tx] = 5\nO[tx] = Bs[tx]\n")
+    assert not _differs(f"{copied}T.ptx_wait_group(0)\n{SYNC}Bs[tx] = 5\nO[tx] = Bs[tx]\n")
+
+
 _SOURCE = 'T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 64, 1)'
 _STORE = under("if tx == 0", f"T.tma_store({_SOURCE}, X, 0)\nT.tma_store_arrive()\n")
 _STORED = under("if tx == 0", "T.tma_store_wait(0)\n")

@@ -66,7 +66,8 @@ def _is_barrier(expr: Expr) -> bool:
 
 
 def _cp_async(call: Call, expressions: Expressions) -> Action:
-    """`ptx_cp_async(target, source, elements[, predicate])`; predicated off, bytes stay."""
+    """`ptx_cp_async(target, source, elements[, predicate])`; predicated off, it
+    copies zeros (TileLang's `cp_async_gs_conditional`, by a size of the source of 0)."""
     target, source, count = call.args[:3]
     assert isinstance(count, Const)
     region = region_of(target, expressions, int(count.value))
@@ -76,15 +77,14 @@ def _cp_async(call: Call, expressions: Expressions) -> Action:
     units = np.arange(int(count.value))
 
     def action(m: Machine, ids: Ids) -> None:
-        if predicate is not None:
-            ids = ids[m.truth(predicate, ids)]
-            if not len(ids):
-                return
         at = region.at(m, ids)
         begin = np.broadcast_to(m.seen.control(first(m, ids))[:, :1], (len(ids), 1))
         elements = m.inputs[(begin + units) % len(m.inputs)]
         data = (elements[:, :, None] >> (8 * np.arange(region.element))) & 0xFF
-        found = np.broadcast_to(data.reshape(len(ids), -1).astype(np.uint8), at.shape)
+        copied = data.reshape(len(ids), -1).astype(np.uint8)
+        if predicate is not None:
+            copied[~m.truth(predicate, ids)] = 0
+        found = np.broadcast_to(copied, at.shape)
         m.memory.issue(at, ids, found)
 
         def land(rows: np.ndarray) -> None:
