@@ -147,6 +147,10 @@ def format_index(index: Expr) -> str:
     return format_expr(index)
 
 
+_LEAVES = frozenset({Const, Var, Pointer})
+"""Expressions with nothing inside."""
+
+
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Direct sub-expressions, in the order in which TVM's visitor meets them."""
     if isinstance(expr, Call):
@@ -162,7 +166,8 @@ def walk(expr: Expr) -> Iterator[Expr]:
     while pending:
         here = pending.pop()
         yield here
-        pending.extend(reversed(children(here)))
+        if type(here) not in _LEAVES:  # most are: it is asked everywhere
+            pending.extend(reversed(children(here)))
 
 
 def variables_in(expr: Expr) -> set[Var]:

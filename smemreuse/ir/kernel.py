@@ -289,6 +289,10 @@ VIRTUAL_THREAD = "virtual_thread"
 WARP_SPECIALIZATION = "kWarpSpecializationScope"
 
 
+_LEAVES = frozenset({Allocate, Declare, Bind, Store, Evaluate})
+"""Statements with no block inside."""
+
+
 def nested_blocks(stmt: Stmt) -> tuple[Block, ...]:
     """The blocks directly inside a statement, in program order."""
     if isinstance(stmt, If):
@@ -311,8 +315,9 @@ def walk_statements(block: Block) -> Iterator[Stmt]:
     while pending:
         stmt = pending.pop()
         yield stmt
-        for inner in reversed(nested_blocks(stmt)):
-            pending.extend(reversed(inner))
+        if type(stmt) not in _LEAVES:  # most are: it is asked everywhere
+            for inner in reversed(nested_blocks(stmt)):
+                pending.extend(reversed(inner))
 
 
 def expressions_of(stmt: Stmt) -> tuple[Expr, ...]:

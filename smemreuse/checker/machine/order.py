@@ -76,6 +76,7 @@ def _most(one: Mapping[Hashable, int], other: Mapping[Hashable, int]) -> Mapping
     return {**one, **more} if more else one
 
 
+_LATEST = np.iinfo(np.int64).max
 NOTHING = Knowledge()
 
 
@@ -207,7 +208,7 @@ class Order:
         the barriers that are surely put in."""
         remembered = self._surely_past.get(id(warps))
         if remembered is None:
-            least = self._clocks[1][warps].min(axis=0, initial=np.iinfo(np.int64).max)
+            least = self._clocks[1][warps].min(axis=0, initial=_LATEST)
             remembered = self._surely_past[id(warps)] = (warps, np.maximum(least, 1))
         return remembered[1]
 
