@@ -72,7 +72,7 @@ def test_a_kernel_that_does_not_is_explained(pytester: pytest.Pytester) -> None:
             "*AssertionError: miss_tiles_kernel takes 16,384 bytes of shared memory a block, "
             "4,096 more than the 12,288 allowed",
             "*peak: all 16,384 bytes are live at `*` (line *):",
-            "*blocks per SM of sm_80: 6; one more is stopped by registers (80 a thread*",
+            "*blocks per SM of sm_80: 6; one more is stopped by registers (80 for each of *",
         ]
     )
     assert "def _footprint" not in found.stdout.str()

@@ -275,6 +275,9 @@ own[0] = Bs[127 - tx]
 """
 
 
+PLAIN = {"asynchronous": False, "escapes": False, "barrier_at_end": False}
+
+
 @pytest.mark.parametrize(
     ("asynchronous", "barrier_at_end", "verdict"),
     [
@@ -284,7 +287,7 @@ own[0] = Bs[127 - tx]
     ],
 )
 def test_order_is_as_declared(asynchronous: bool, barrier_at_end: bool, verdict: str) -> None:
-    said = {"escapes": False, "barrier_at_end": False, "asynchronous": asynchronous}
+    said = {**PLAIN, "asynchronous": asynchronous, "barriers_inside": False}
     meet = {**said, "arguments": [], "asynchronous": False, "barrier_at_end": barrier_at_end}
     declare(declaration("mylib_fill", {**said, "arguments": ["write"]}, "a test"))
     declare(declaration("mylib_meet", meet, "a test"))
@@ -326,22 +329,27 @@ for k in range(4):
 
 SYNC = 'T.tvm_storage_sync("shared.dyn")'
 WRITTEN = {"access": "write", "bytes": 4, "surely": "thread"}
-PLAIN = {"asynchronous": False, "escapes": False, "barrier_at_end": False}
 MINE = "T.address_of(As[tx])"
 
 
-def verdict_of(call: str, *arguments: Any) -> str:
-    """On both buffers in one place, where `mylib_fill` has these arguments."""
-    declare(declaration("mylib_fill", {**PLAIN, "arguments": [*arguments]}, "a test"))
+def verdict_of(call: str, *arguments: Any, inside: bool | None = None) -> str:
+    """On both buffers in one place, where `mylib_fill` has these arguments, and has barriers
+    `inside` or not, or that is not said."""
+    said = {} if inside is None else {"barriers_inside": inside}
+    declare(declaration("mylib_fill", {**PLAIN, **said, "arguments": [*arguments]}, "a test"))
     kernel = texts.kernel_of(texts.dump(ROUNDS.format(call=call)))
     offsets = dict.fromkeys(kernel.allocations(SCOPE), 0)
     return check_plan(kernel, SCOPE, offsets, 512, {}, assume_barriers=False).verdict.value
 
 
-@pytest.mark.parametrize(("size", "verdict"), [(4, "sound"), (3, "unsound")])
-def test_what_each_round_fills_is_not_carried(size: int, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("size", "inside", "verdict"),
+    [(4, None, "sound"), (3, False, "unsound"), (3, None, "unproved"), (3, True, "unproved")],
+)
+def test_what_each_round_fills_is_not_carried(size: int, inside: bool | None, verdict: str) -> None:
+    """Where there may be a barrier inside, it may order what else would go wrong."""
     call = f'T.call_extern("handle", "mylib_fill", {MINE})'
-    assert verdict_of(call, {**WRITTEN, "bytes": size}) == verdict
+    assert verdict_of(call, {**WRITTEN, "bytes": size}, inside=inside) == verdict
 
 
 @pytest.mark.parametrize("arguments", [(WRITTEN, "read"), ("read", WRITTEN)], ids=str)
