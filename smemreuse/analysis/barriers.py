@@ -22,15 +22,13 @@ Whether a kernel with its barriers is sound is for the checker to say, not for t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from functools import partial
 
 from smemreuse.analysis.accessed import Buffers, accessed_within
 from smemreuse.analysis.divergence import divergence
 from smemreuse.analysis.solver import Analysis, Solver
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import (
-    Assert,
-    Attr,
     Block,
     Buffer,
     Evaluate,
@@ -39,9 +37,9 @@ from smemreuse.ir.kernel import (
     Kernel,
     Stmt,
     While,
-    nested_blocks,
     rounds_of,
     walk_statements,
+    with_blocks,
 )
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import BLOCK_BARRIER, is_block_barrier, leaves, returns, waits
@@ -69,12 +67,7 @@ def with_barriers(block: Block, before: Iterable[Stmt]) -> Block:
     for stmt in block:
         if stmt in wanted:
             result.append(Evaluate(BLOCK_BARRIER))
-        if isinstance(stmt, If):
-            then, orelse = (with_barriers(inner, wanted) for inner in nested_blocks(stmt))
-            stmt = replace(stmt, then=then, orelse=orelse)
-        elif isinstance(stmt, (For, While, Attr, Assert)):
-            stmt = replace(stmt, body=with_barriers(stmt.body, wanted))
-        result.append(stmt)
+        result.append(with_blocks(stmt, partial(with_barriers, before=wanted)))
     return tuple(result)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, constant
@@ -59,9 +59,7 @@ class Operations:
         self._spins: dict[Stmt, bool] = {}
         self._of_call: dict[Call, Effect] = {}
         self._may_signal: dict[Call, bool] = {}
-        self._meeting: dict[Stmt, bool] = {}
-        self._blocking: dict[Stmt, bool] = {}
-        self._ordering: dict[Stmt, bool] = {}
+        self._unseen: dict[tuple[Callable[[Call], bool], Stmt], bool] = {}
         self._flat: dict[Load, Expr] = {}
         self._inside: dict[Stmt, tuple[Call, ...]] = {}
 
@@ -103,7 +101,7 @@ class Operations:
         if isinstance(node, Var):
             return node in self.written
         if isinstance(node, Call):
-            return is_foreign(node) or effect_of(node).signals is Signal.ASK
+            return is_foreign(node) or self.effect(node).signals is Signal.ASK
         if not isinstance(node, (Load, Pointer)):
             return False
         buffer = node.buffer
@@ -130,30 +128,27 @@ class Operations:
     def may_meet_unseen(self, stmt: Stmt) -> bool:
         """Whether threads may meet at barriers inside an operation of a statement itself, of which
         no row tells."""
-        known = self._meeting.get(stmt)
-        if known is None:
-            known = self._meeting[stmt] = any(map(may_meet_unseen, calls_of(stmt)))
-        return known
+        return self._any_call(may_meet_unseen, stmt)
 
     def may_block(self, stmt: Stmt) -> bool:
         """Whether a thread may wait for others inside an operation of a statement itself, of which
         no row tells."""
-        known = self._blocking.get(stmt)
-        if known is None:
-            known = self._blocking[stmt] = any(map(may_block_unseen, calls_of(stmt)))
-        return known
+        return self._any_call(may_block_unseen, stmt)
 
     def may_order(self, stmt: Stmt) -> bool:
         """Whether such an operation may order what comes before and after it."""
-        known = self._ordering.get(stmt)
+        return self._any_call(may_order_unseen, stmt)
+
+    def _any_call(self, may: Callable[[Call], bool], stmt: Stmt) -> bool:
+        known = self._unseen.get((may, stmt))
         if known is None:
-            known = self._ordering[stmt] = any(map(may_order_unseen, calls_of(stmt)))
+            known = self._unseen[may, stmt] = any(map(may, calls_of(stmt)))
         return known
 
     def hides_wait(self, stmt: Stmt) -> bool:
         """Whether a thread may wait for others in a statement itself, and no row tells for what;
         but in functions of which an answer says that it is assumed that they have no barriers."""
-        effects = map(effect_of, calls_of(stmt))
+        effects = map(self.effect, calls_of(stmt))
         return self.may_spin(stmt) or any(one.may_wait and not one.may_meet for one in effects)
 
     def flat_index(self, load: Load) -> Expr:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -300,6 +300,15 @@ def nested_blocks(stmt: Stmt) -> tuple[Block, ...]:
     if isinstance(stmt, (For, While, Attr, Assert)):
         return (stmt.body,)
     return ()
+
+
+def with_blocks(stmt: Stmt, made: Callable[[Block], Block]) -> Stmt:
+    """The statement with what is `made` of each block directly inside it; itself if it has none."""
+    if isinstance(stmt, If):
+        return replace(stmt, then=made(stmt.then), orelse=made(stmt.orelse))
+    if isinstance(stmt, (For, While, Attr, Assert)):
+        return replace(stmt, body=made(stmt.body))
+    return stmt
 
 
 def rounds_of(loop: For) -> Expr:

@@ -6,11 +6,10 @@ the threads of one branch wait for what others do after such a barrier, all of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from smemreuse.checker.layout import ByteLayout
-from smemreuse.ir.kernel import Assert, Attr, Block, Evaluate, For, If, Kernel, Stmt, While
+from smemreuse.ir.kernel import Block, Kernel, Stmt, with_blocks
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import Violation
 from smemreuse.semantics.table import BLOCK_BARRIER, evaluated_call
@@ -35,19 +34,16 @@ _HOLDS_UP = (
 
 def without_barriers(kernel: Kernel) -> Kernel:
     """The kernel without the barriers of threads that a pass may have put in."""
-    return replace(kernel, body=tuple(_kept(kernel.body)))
+    return replace(kernel, body=_without(kernel.body))
 
 
-def _kept(block: Block) -> Iterator[Stmt]:
-    for stmt in block:
-        call = evaluated_call(stmt) if isinstance(stmt, Evaluate) else None
-        if call is not None and call.op == BLOCK_BARRIER.op:
-            continue
-        if isinstance(stmt, If):
-            stmt = replace(stmt, then=tuple(_kept(stmt.then)), orelse=tuple(_kept(stmt.orelse)))
-        elif isinstance(stmt, (For, While, Attr, Assert)):
-            stmt = replace(stmt, body=tuple(_kept(stmt.body)))
-        yield stmt
+def _without(block: Block) -> Block:
+    return tuple(with_blocks(stmt, _without) for stmt in block if not _is_barrier(stmt))
+
+
+def _is_barrier(stmt: Stmt) -> bool:
+    call = evaluated_call(stmt)
+    return call is not None and call.op == BLOCK_BARRIER.op
 
 
 def held_up(layout: ByteLayout) -> tuple[Violation, ...]:

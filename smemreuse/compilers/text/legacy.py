@@ -11,16 +11,13 @@ from dataclasses import replace
 
 from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Pointer
 from smemreuse.ir.kernel import (
-    Assert,
     Attr,
     Block,
     Evaluate,
-    For,
-    If,
     Stmt,
     Store,
-    While,
     element_bits,
+    with_blocks,
 )
 from smemreuse.semantics.elements import flat_index, pointee_bits
 
@@ -191,11 +188,7 @@ def _asynchronous_stmt(stmt: Stmt) -> Stmt:
     """Copies from global to shared memory, as the calls that they are lowered to."""
     if isinstance(stmt, Store):
         return _copy(stmt) or stmt
-    if isinstance(stmt, If):
-        return replace(stmt, then=_asynchronous(stmt.then), orelse=_asynchronous(stmt.orelse))
-    if isinstance(stmt, (For, While, Attr, Assert)):
-        return replace(stmt, body=_asynchronous(stmt.body))
-    return stmt
+    return with_blocks(stmt, _asynchronous)
 
 
 def _is_zero(value: Expr) -> bool:
