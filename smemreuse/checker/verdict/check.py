@@ -17,11 +17,11 @@ from smemreuse.checker.operations import operations_of
 from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation import Separation
 from smemreuse.checker.slice import ProgramSlice
-from smemreuse.checker.verdict.held_up import (
-    MAY_HOLD_UP,
+from smemreuse.checker.verdict.deadlock import (
+    MAY_DEADLOCK,
     MAY_WAIT_FOR_EVER,
     WAITS_FOR_EVER,
-    held_up,
+    deadlock,
     without_barriers,
 )
 from smemreuse.checker.verdict.static import static_violations
@@ -105,7 +105,7 @@ def check_plan(
     stuck: tuple[Violation, ...] = ()
     if not assume_barriers and separation.waits.for_outside and not findings:
         if traced.is_stuck or not remaining.partners:
-            stuck, traced = _going_on(kernel, layout, setup)
+            stuck, traced = _deadlocked(kernel, layout, setup)
     open_pairs = _open_pairs(remaining, findings, traced)
     uncovered = (*beyond, *traced.reasons)
     certain = (*stuck, *(finding.violation for finding in findings if finding.certain))
@@ -133,7 +133,7 @@ def check_plan(
     return Verdict(SOUND, (), (), assumptions)
 
 
-def _going_on(
+def _deadlocked(
     kernel: Kernel, layout: ByteLayout, setup: _Setup
 ) -> tuple[tuple[Violation, ...], _Uncovered]:
     """Whether all threads go on with the barriers of the kernel, of which some may be there for the
@@ -145,8 +145,8 @@ def _going_on(
         work = Work(OF_SECOND_LOOK, setup.work)
         _, alone = _traces(free, layout, replace(setup, accesses=accesses, work=work), None)
         if not alone.reasons:
-            return held_up(layout), _Uncovered({})
-    why = tuple(f"{MAY_HOLD_UP}: {one}" for one in followed.reasons[:1])
+            return deadlock(layout), _Uncovered({})
+    why = tuple(f"{MAY_DEADLOCK}: {one}" for one in followed.reasons[:1])
     return (), _Uncovered({}, why, followed.stopped_early)
 
 

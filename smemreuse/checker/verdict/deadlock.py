@@ -1,4 +1,4 @@
-"""Barriers that keep threads from what others wait for (rule 12).
+"""Deadlocks by barriers that keep threads from what others wait for (rule 12).
 
 The compiler's pass, or a plan, puts barriers between accesses to bytes that buffers share. Where
 the threads of one branch wait for what others do after such a barrier, all of them wait for ever.
@@ -16,7 +16,7 @@ from smemreuse.semantics.table import BLOCK_BARRIER, evaluated_call
 
 WAITS_FOR_EVER = "a barrier that a later pass may put between two branches waits for ever (rule 12)"
 
-MAY_HOLD_UP = (
+MAY_DEADLOCK = (
     "threads may wait for ever (rule 12): a barrier that is there for the plan may keep others "
     "from what they wait for"
 )
@@ -26,7 +26,7 @@ MAY_WAIT_FOR_EVER = (
     "others, and it is not known for what, in"
 )
 
-_HOLDS_UP = (
+_DEADLOCK = (
     "threads wait for ever for what others do behind a barrier, to which they would have to come; "
     "without it all go on"
 )
@@ -46,10 +46,10 @@ def _is_barrier(stmt: Stmt) -> bool:
     return call is not None and call.op == BLOCK_BARRIER.op
 
 
-def held_up(layout: ByteLayout) -> tuple[Violation, ...]:
-    """The violation of a plan under which a barrier holds all threads up, which go on without it.
+def deadlock(layout: ByteLayout) -> tuple[Violation, ...]:
+    """The violation of a plan with which all threads wait for ever at a barrier, and go on without.
 
     Which of its pairs brings that barrier is not known, so that all buffers that share are named.
     """
     shared = tuple(layout.names[buffer] for buffer in layout.partners)
-    return (Violation(Rule.COLLECTIVE, shared, _HOLDS_UP),)
+    return (Violation(Rule.COLLECTIVE, shared, _DEADLOCK),)
