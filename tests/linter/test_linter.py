@@ -630,3 +630,14 @@ def test_a_fence_is_handed_on_by_a_barrier_that_is_still_to_come() -> None:
     assert not any(one.certain for one in report_on(kernel, later=True).hazards)
     without = report_on(kernel).hazards  # it has all the barriers that it will ever have
     assert ("missing-fence", True) in [(one.kind.value, one.certain) for one in without]
+
+
+@pytest.mark.parametrize(
+    ("writes", "certain"),
+    [("if tx == 0", False), ("if tx < 32", True)],  # its own write; those of other lanes, too
+)
+def test_who_arrives_alone_hands_over_what_he_wrote_himself(writes: str, certain: bool) -> None:
+    produced = under(writes, "As[tx] = tx\n") + under("if tx == 0", ARRIVE)
+    hazards = found(init_barrier(1) + produced + WAIT + "O[tx] = As[tx % 32]\n")
+    assert ("race", certain) in hazards
+    assert ("race", not certain) not in hazards

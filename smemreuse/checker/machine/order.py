@@ -21,8 +21,9 @@ class Progress:
     warp: int
 
 
-CLOCKS = 3
-"""Counting with all barriers that may be put in, with those that surely are, with none."""
+CLOCKS = 4
+"""Counting with all barriers that may be put in, and all that a warp did of which some threads
+arrive; with these barriers alone; with those that surely are put in; with none."""
 
 
 @dataclass(frozen=True)
@@ -122,16 +123,20 @@ class ReleasedClocks:
 class Order:
     """Vector clocks over warps, and what each warp knows to be over.
 
-    `clock` counts with all barriers that a later pass may put in, `inserted` with those alone that
-    it surely does, `sure` with those that are there. What is not ordered by the first is not
-    ordered; what is by the second is. `steps` counts the waits that each warp has passed, which are
-    handed on as knowledge like phases: clocks order a warp's accesses, and those of a part of its
-    threads not at all, but whoever hears of any of them knows that the warp has come so far.
+    `clock` counts with all barriers that a later pass may put in, and where some threads of a warp
+    arrive by themselves, with all that their warp did; `of_warps` with nothing that it did.
+    `inserted` counts with those barriers alone that surely are put in, `sure` with those that are
+    there. What is not ordered by `clock` is not ordered; what is by `inserted` is. `alone` are the
+    threads that have arrived without others of their warp.
+
+    `steps` counts the waits that each warp has passed, which are handed on as knowledge like
+    phases: whoever hears of some threads of a warp knows that the warp has come so far.
     """
 
     def __init__(self, warps: int):
         self._clocks = np.zeros((CLOCKS, warps, warps), dtype=np.int64)
         self.epochs = np.ones(warps, dtype=np.int64)
+        self.alone = np.zeros(32 * warps, dtype=bool)
         self.steps = np.zeros(warps, dtype=np.int64)
         self.known = [NOTHING] * warps
         self._distinct_now: dict[int, tuple[np.ndarray, list[Knowledge]]] = {}
@@ -142,6 +147,7 @@ class Order:
     def copy(self) -> Order:
         twin = Order(0)
         twin._clocks, twin.epochs = self._clocks.copy(), self.epochs.copy()
+        twin.alone = self.alone
         twin.steps = self.steps.copy()
         twin.known = list(self.known)
         return twin
@@ -153,15 +159,21 @@ class Order:
         return clock
 
     @property
-    def inserted(self) -> np.ndarray:
-        """As `clock`, but counting on those barriers alone that are surely put in."""
+    def of_warps(self) -> np.ndarray:
+        """As `clock`, but of a warp of which some threads arrive nothing counts that it did."""
         clock: np.ndarray = self._clocks[1]
         return clock
 
     @property
-    def sure(self) -> np.ndarray:
-        """As `clock`, but counting on no barrier that is yet to be put in."""
+    def inserted(self) -> np.ndarray:
+        """As `of_warps`, but counting on those barriers alone that are surely put in."""
         clock: np.ndarray = self._clocks[2]
+        return clock
+
+    @property
+    def sure(self) -> np.ndarray:
+        """As `of_warps`, but counting on no barrier that is yet to be put in."""
+        clock: np.ndarray = self._clocks[3]
         return clock
 
     def known_to_some(self, warps: np.ndarray) -> Knowledge:
@@ -208,7 +220,7 @@ class Order:
         the barriers that are surely put in."""
         remembered = self._surely_past.get(id(warps))
         if remembered is None:
-            least = self._clocks[1][warps].min(axis=0, initial=_LATEST)
+            least = self.inserted[warps].min(axis=0, initial=_LATEST)
             remembered = self._surely_past[id(warps)] = (warps, np.maximum(least, 1))
         return remembered[1]
 
@@ -216,8 +228,8 @@ class Order:
         """The rows of `inserted` of these warps; 0 for all others."""
         remembered = self._past_for.get(id(warps))
         if remembered is None:
-            rows = np.zeros_like(self._clocks[1])
-            rows[warps] = self._clocks[1][warps]
+            rows = np.zeros_like(self.inserted)
+            rows[warps] = self.inserted[warps]
             remembered = self._past_for[id(warps)] = (warps, rows)
         return remembered[1]
 
@@ -252,10 +264,10 @@ class Order:
             self.known[warp] = known
 
     def assume_barrier(self, warps: np.ndarray, *, optimistic: bool = False) -> None:
-        """A barrier that a later pass may insert here: advances `clock`; `optimistic`, also
-        `inserted`."""
+        """A barrier that a later pass may insert here: advances `clock` and `of_warps`;
+        `optimistic`, also `inserted`."""
         if len(warps):
-            self._meet(warps, self._clocks[: 2 if optimistic else 1])
+            self._meet(warps, self._clocks[: 3 if optimistic else 2])
 
     def insert(
         self, warps: np.ndarray, epochs: np.ndarray, known: np.ndarray, among: np.ndarray | None
@@ -266,11 +278,11 @@ class Order:
         learned = known[which].max(axis=0, initial=0)
         learned[which] = np.maximum(learned[which], epochs[which] + 1)
         self._forget_past()
-        self._clocks[:2, warps] = np.maximum(self._clocks[:2, warps], learned)
+        self._clocks[:3, warps] = np.maximum(self._clocks[:3, warps], learned)
 
     def is_inserted(self, warps: np.ndarray, epochs: np.ndarray, among: np.ndarray | None) -> bool:
         """Whether `insert` would add nothing about these epochs."""
-        clock = self._clocks[1][warps]
+        clock = self.inserted[warps]
         if among is None:
             return bool((clock > epochs).all())
         return bool((clock[:, among] > epochs[among]).all())
@@ -297,10 +309,16 @@ class Order:
         clocks[:, warps] = self.epochs[warps]  # the threads of one warp are not ordered by this
         return ReleasedClocks(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
 
-    def release_in_part(self, warps: np.ndarray) -> ReleasedClocks:
-        """What threads of `warps`, of none of them all, hand over together, who are all waited for:
-        not their own accesses."""
+    def release_in_part(self, ids: np.ndarray) -> ReleasedClocks:
+        """What these threads, of no warp all of them, hand over together, who are all waited for:
+        their own accesses not surely, since clocks do not tell these from others of their warps."""
+        warps = np.unique(ids // 32)
         clocks = self._clocks[:, warps].max(axis=1)
+        self.epochs[warps] += 1
+        self._forget_past()
+        clocks[0, warps] = self.epochs[warps]
+        self.alone = self.alone.copy()
+        self.alone[ids] = True
         return ReleasedClocks(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
 
     def acquire(
@@ -321,6 +339,7 @@ class Order:
         twin = Order(0)
         twin._clocks = np.minimum(self._clocks, other._clocks)
         twin.epochs = np.maximum(self.epochs, other.epochs)
+        twin.alone = self.alone | other.alone
         twin.steps = np.maximum(self.steps, other.steps)
         twin.known = [
             one.also(theirs) & two.also(mine)

@@ -58,6 +58,10 @@ class Recent:
         if not perhaps.any():
             return None
         surely = held_by(unordered & self._unordered(order.clock, traced), np.all)
+        if order.alone.any():
+            # Of a warp of which threads have arrived by themselves the others have not.
+            by_others = held_by(unordered & self._unordered(order.of_warps, traced), np.all)
+            surely |= by_others & (earlier != ANYONE) & ~order.alone[earlier]
         # What a warp does together the same lane may do both times.
         by_warp = mine.by_warp or traced.by_warp
         certain = mine.certain and bool(surely.any()) and not by_warp

@@ -203,4 +203,4 @@ class Signals:
         full, fences = self._vectors.full_warps(threads.ids), self._state.proxies.fences
         if len(full):
             return order.release(full).with_fences(fences.release(full))
-        return order.release_in_part(warps).with_fences(fences.release_in_part(threads.ids))
+        return order.release_in_part(threads.ids).with_fences(fences.release_in_part(threads.ids))

@@ -25,6 +25,11 @@ def ordered(order: Order, earlier: int, later: int, epoch: int = 1) -> bool:
     return bool(order.clock[later, earlier] > epoch)
 
 
+def first_threads(*numbers: int) -> np.ndarray:
+    """One thread of each of these warps."""
+    return 32 * warps(*numbers)
+
+
 def test_nothing_is_ordered_at_first_not_even_within_a_warp() -> None:
     order = Order(WARPS)
     assert not any(ordered(order, one, two) for one in range(WARPS) for two in range(WARPS))
@@ -94,18 +99,28 @@ def test_a_release_does_not_order_the_threads_of_the_releasing_warp() -> None:
 def test_part_of_a_warp_hands_over_what_it_knows_but_not_what_it_did() -> None:
     order = Order(WARPS)
     order.barrier(warps(0, 1))
-    order.acquire(warps(2), order.release_in_part(warps(1)))
+    before = int(order.epochs[1])
+    order.acquire(warps(2), order.release_in_part(first_threads(1)))
     assert ordered(order, 0, 2)
+    assert not any(clock[2, 1] > before for clock in (order.of_warps, order.inserted, order.sure))
+
+
+def test_what_part_of_a_warp_did_may_be_ordered_and_not_what_it_does_behind() -> None:
+    order = Order(WARPS)
+    order.acquire(warps(2), order.release_in_part(first_threads(1)))
+    assert ordered(order, 1, 2)
     assert not ordered(order, 1, 2, int(order.epochs[1]))
+    assert np.flatnonzero(order.alone).tolist() == [32]
+    assert np.flatnonzero(Order(WARPS).joined(order).alone).tolist() == [32]
 
 
 def test_parts_of_warps_hand_over_together_what_any_of_them_knows() -> None:
     """The phase that they arrive in does not end without any of them."""
     order = Order(WARPS)
     order.barrier(warps(0, 1))
-    handed = order.release_in_part(warps(1, 2))
+    handed = order.release_in_part(first_threads(1, 2))
     assert handed.clocks[:, 0].all()
-    assert not handed.clocks[:, 2].any()
+    assert not handed.clocks[1:, 2].any()
 
 
 def test_loads_are_passed_on_like_clocks() -> None:
@@ -125,7 +140,7 @@ def test_phases_are_passed_on_like_clocks() -> None:
     order.note_phase(warps(1), "full", 1)
     assert order.known_to_all(warps(0, 1)).phase("full") == 1
     assert order.known_to_all(ALL).phase("full") == 0
-    order.acquire(warps(2), order.release_in_part(warps(0)))
+    order.acquire(warps(2), order.release_in_part(first_threads(0)))
     assert [order.known[warp].phase("full") for warp in range(WARPS)] == [3, 1, 3]
     order.barrier(warps(0, 1))
     assert order.known_to_all(ALL).phase("full") == 3
@@ -199,8 +214,13 @@ def run(order: Order, taken: Sequence[Step]) -> Order:
         elif kind == "wait":
             order.note_phase(warps(*one), "full", number)
         else:
-            release = order.release if kind == "hand over" else order.release_in_part
-            order.acquire(warps(*two), release(warps(*one)))
+            in_part = kind == "in part"
+            handed = (
+                order.release_in_part(first_threads(*one))
+                if in_part
+                else order.release(warps(*one))
+            )
+            order.acquire(warps(*two), handed)
     return order
 
 

@@ -220,6 +220,14 @@ def test_who_arrives_with_part_of_a_warp_does_not_speak_for_the_warp() -> None:
     assert judge(arms(producer, WAIT + CONSUME, count=16)).verdict == UNSOUND
 
 
+def test_what_threads_did_that_arrive_without_their_warp_refutes_nothing() -> None:
+    """It comes before what those do who have waited, and is not proved to."""
+    producer = under("if tx == 0", "As[5] = 1\nO[0] = As[5]\n" + ARRIVE)
+    assert judge(arms(producer, WAIT + CONSUME, count=1)).verdict == UNPROVED
+    behind = under("if tx == 0", ARRIVE + "As[5] = 1\nO[0] = As[5]\n")
+    assert judge(arms(behind, WAIT + CONSUME, count=1)).verdict == UNSOUND
+
+
 def test_who_arrives_alone_speaks_for_those_he_has_met() -> None:
     producer = f"{PRODUCE}T.sync_warp()\n" + under("if tx == 0", ARRIVE)
     assert judge(arms(producer, WAIT + CONSUME, count=1)).sound
