@@ -20,7 +20,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.semantics.effects import Effect, Signal
 from smemreuse.semantics.elements import flat_index
-from smemreuse.semantics.global_memory import changing_storages
+from smemreuse.semantics.global_memory import changing_storages, overlapping
 from smemreuse.semantics.pointers import escaping
 from smemreuse.semantics.polled import Polled, polled_wait
 from smemreuse.semantics.table import (
@@ -39,14 +39,21 @@ from smemreuse.versions import version_of
 
 class Operations:
     """What the operations of a kernel do, whatever buffers share bytes; whether a wait for all
-    groups of cp.async is one for copies of no group, too."""
+    groups of cp.async is one for copies of no group, too, and the parameters of which any two may
+    overlap."""
 
-    def __init__(self, body: Block, *, waits_for_uncommitted: bool = False):
+    def __init__(
+        self,
+        body: Block,
+        *,
+        waits_for_uncommitted: bool = False,
+        may_overlap: frozenset[str] = frozenset(),
+    ):
         self.waits_for_uncommitted = waits_for_uncommitted
         statements = list(walk_statements(body))
         self.count = len(statements)
         self.escaped = {one for stmt in statements for one in escaping(stmt)}
-        self.written = changing_storages(statements, self.escaped)
+        self.written = changing_storages(statements, self.escaped, may_overlap)
         self.turning = {stmt.var for stmt in statements if isinstance(stmt, (For, Bind))}
         self.launched = {
             stmt.var: constant(stmt.value)
@@ -189,6 +196,8 @@ def operations_of(kernel: Kernel) -> Operations:
     return kernel.memo.once(
         Operations,
         lambda: Operations(
-            kernel.body, waits_for_uncommitted=version_of(kernel).waits_for_uncommitted
+            kernel.body,
+            waits_for_uncommitted=version_of(kernel).waits_for_uncommitted,
+            may_overlap=overlapping(kernel.attrs),
         ),
     )

@@ -7,7 +7,7 @@ the names of their classes, so that nothing here imports a compiler.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from smemreuse.compilers.text.expressions import BINARY_NODES
@@ -289,6 +289,8 @@ def _plain(value: Any) -> object:
         return {str(key): _plain(item) for key, item in value.items()}
     if type(value).__name__ in ("IntImm", "FloatImm", "StringImm"):
         return value.value
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [_plain(item) for item in value]
     return value if isinstance(value, (int, float, str)) else str(value)
 
 

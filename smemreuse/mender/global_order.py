@@ -30,6 +30,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.types import integer_type
 from smemreuse.semantics.effects import Engine
+from smemreuse.semantics.global_memory import overlapping
 from smemreuse.semantics.pointers import escaping
 from smemreuse.semantics.table import calls_of, effect_of, is_block_barrier
 
@@ -44,10 +45,11 @@ class GlobalOrder:
 
     def __init__(self, kernel: Kernel):
         operations = operations_of(kernel)
+        self._may_overlap = overlapping(kernel.attrs)
         statements = [*walk_statements(kernel.body)]
         changing = {one for one in operations.written | operations.escaped if _is_global(one)}
         bound = {one.var for one in statements if isinstance(one, Bind)}
-        self._written = {_name(one) for one in changing}
+        self._written = {self._name(one) for one in changing}
         self._body = kernel.body
         self._one_name = not changing.isdisjoint(bound)
         """Whether it writes through pointers of which it is not told here where they point."""
@@ -86,9 +88,9 @@ class GlobalOrder:
     def _by_threads_at(self, stmt: Stmt) -> Names:
         found: set[str] = set()
         if isinstance(stmt, Store) and stmt.buffer.scope == "global":
-            found.add(_name(stmt.buffer.storage))
+            found.add(self._name(stmt.buffer.storage))
         if isinstance(stmt, Evaluate):
-            found |= {_name(one) for one in escaping(stmt)} & self._written
+            found |= {self._name(one) for one in escaping(stmt)} & self._written
             for call in calls_of(stmt):
                 effect = effect_of(call)
                 by_tma = effect.engine in (Engine.TMA_LOAD, Engine.TMA_STORE)
@@ -99,7 +101,7 @@ class GlobalOrder:
     def _read_by(self, stmt: Stmt) -> Iterator[str]:
         for node in nodes_of(stmt):
             if isinstance(node, (Load, Pointer)) and node.buffer.scope == "global":
-                yield _name(node.buffer.storage)
+                yield self._name(node.buffer.storage)
         for call in calls_of(stmt):
             if effect_of(call).engine is Engine.TMA_LOAD:
                 yield from self._tensors(call)
@@ -108,12 +110,18 @@ class GlobalOrder:
         stores = [one for one in calls_of(stmt) if effect_of(one).engine is Engine.TMA_STORE]
         return frozenset(name for one in stores for name in self._tensors(one))
 
+    def _name(self, storage: Buffer | Var) -> str:
+        """The name of memory, the same for a tensor and for the descriptor of it, and for all that
+        may overlap."""
+        name = _DESCRIPTOR.sub("", storage.name)
+        return " or ".join(sorted(self._may_overlap)) if name in self._may_overlap else name
+
     def _tensors(self, call: Call) -> Iterator[str]:
         """The tensors and descriptors that an operation is handed; a handle may have the type of
         its elements."""
         for one in call.args:
             if isinstance(one, Var) and (one in self._handles or not integer_type(one.dtype)):
-                yield _name(one)
+                yield self._name(one)
 
 
 class _WritesAround:
@@ -169,8 +177,3 @@ def _handles_in(stmt: Stmt) -> Iterator[Buffer | Var]:
 
 def _is_global(storage: Buffer | Var) -> bool:
     return isinstance(storage, Var) or storage.scope == "global"
-
-
-def _name(storage: Buffer | Var) -> str:
-    """The name of memory, the same for a tensor and for the descriptor of it."""
-    return _DESCRIPTOR.sub("", storage.name)

@@ -1,12 +1,13 @@
 """Which global memory may change while a kernel runs.
 
-Parameters of a kernel do not overlap, which compilers take for granted (`tir.noalias`); a variable
-made of one, however, names the same memory, and one that is loaded from somewhere may name any.
+Parameters of a kernel do not overlap, which compilers take for granted (`tir.noalias`), but for
+those of which its author says that they may (`T.annotate_restrict_buffers`). A variable made of one
+names the same memory, and one that is loaded from somewhere may name any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, constant
@@ -21,20 +22,34 @@ Storage = Buffer | Var
 _DESCRIPTOR = "_desc"
 """TileLang's name for the tensor map of a parameter ends so, and begins as the parameter's."""
 
+NON_RESTRICT = "tl.non_restrict_params"
+"""TileLang's attribute for parameters of which any two may overlap."""
+
 _INTO_SHARED = (Engine.TMA_LOAD, Engine.CP_ASYNC)
 
 
-def changing_storages(statements: Sequence[Stmt], escaped: Set[Storage]) -> set[Storage]:
+def overlapping(attrs: Mapping[str, object]) -> frozenset[str]:
+    """The names of the parameters of a kernel of which any two may overlap, by its attributes."""
+    named = attrs.get(NON_RESTRICT)
+    return frozenset(map(str, named)) if isinstance(named, (list, tuple)) else frozenset()
+
+
+def changing_storages(
+    statements: Sequence[Stmt], escaped: Set[Storage], may_overlap: Set[str] = frozenset()
+) -> set[Storage]:
     """The storages of global memory, and pointer variables, whose contents may change.
 
-    `escaped` are the storages whose address is taken.
+    `escaped` are the storages whose address is taken, `may_overlap` the names of parameters of
+    which any two may overlap.
     """
     names = _names(statements)
     storages = set(names)
-    changing, anything = _written(statements, names)
+    changing, anything = _written(statements, names, may_overlap)
     changing |= escaped & storages
     origins, unknown = _origins(statements)
     roots = {root for one in changing for root in _roots(one, origins)}
+    if any(one.name in may_overlap for one in roots):
+        roots |= _named(storages, may_overlap)
     if anything or roots & unknown:
         return storages | changing
     if changing & storages:
@@ -54,8 +69,12 @@ def _names(statements: Sequence[Stmt]) -> dict[Storage, set[str]]:
     return found
 
 
+def _named(storages: Iterable[Storage], names: Set[str]) -> set[Storage]:
+    return {one for one in storages if one.name in names}
+
+
 def _written(
-    statements: Sequence[Stmt], names: Mapping[Storage, set[str]]
+    statements: Sequence[Stmt], names: Mapping[Storage, set[str]], may_overlap: Set[str]
 ) -> tuple[set[Storage], bool]:
     """The storages that are stored to or may be written by a callee, and whether any
     memory may be.
@@ -67,7 +86,7 @@ def _written(
         for call in calls_of(stmt):
             effect = effect_of(call)
             if effect.engine is Engine.TMA_STORE:
-                stored = _described(call, names)
+                stored = _described(call, names, may_overlap)
                 if stored is None:
                     return found, True
                 found |= stored
@@ -75,7 +94,9 @@ def _written(
     return found, False
 
 
-def _described(call: Call, names: Mapping[Storage, set[str]]) -> set[Storage] | None:
+def _described(
+    call: Call, names: Mapping[Storage, set[str]], may_overlap: Set[str]
+) -> set[Storage] | None:
     """The storages that a TMA store may write, by the name of its tensor map; None means any."""
     maps = [one for one in call.args if isinstance(one, Var) and one not in names]
     if not maps:
@@ -84,7 +105,8 @@ def _described(call: Call, names: Mapping[Storage, set[str]]) -> set[Storage] | 
     if not name.endswith(_DESCRIPTOR):
         return None
     of = name.removesuffix(_DESCRIPTOR)
-    return {
+    others = _named(names, may_overlap) if of in may_overlap else set()
+    return others | {
         one
         for one, known in names.items()
         if any(f"{name}_".startswith(f"{of}_") for name in known)

@@ -40,6 +40,9 @@ c = T.alloc_buffer((4,), "int32", scope="local.var")
 tx = T.launch_thread("threadIdx.x", {threads})
 """
 
+X_MAY_BE_Y = 'T.func_attr({"tl.non_restrict_params": [X, Y]})\n'
+"""To be declared: an author's word that D and O may overlap in global memory."""
+
 SYNC = 'T.tvm_storage_sync("shared")\n'
 USE_A = f"As[63 - tx] = tx\n{SYNC}O[tx] = As[tx]\n"
 USE_B = f"Bs[63 - tx] = tx\n{SYNC}O[tx] = Bs[tx]\n"

@@ -15,7 +15,7 @@ from smemreuse.mender.trimmer import (
     WRITTEN_TWICE,
 )
 from smemreuse.results.trimming import Trimming
-from tests.checker.small import SYNC, USE_A, USE_B, kernel_of, under
+from tests.checker.small import SYNC, USE_A, USE_B, X_MAY_BE_Y, kernel_of, under
 
 
 def trimmed(body: str) -> Trimming:
@@ -68,6 +68,13 @@ def test_a_kernel_that_is_not_clean_keeps_all() -> None:
 def test_what_is_handed_on_in_global_memory_keeps_all() -> None:
     handed = trimmed(f"O[tx] = tx\n{SYNC}D[tx] = O[63 - tx]\n" + PAD)
     assert handed.why == HANDED_ON.format("Y")
+
+
+def test_parameters_that_may_overlap_are_one() -> None:
+    body = f"O[tx] = tx\n{SYNC}c[0] = D[63 - tx]\n{PAD}"
+    assert taken(body) == 1
+    kernel = kernel_of(body, declared=X_MAY_BE_Y)
+    assert trim(kernel, BarrierStage.PRESENT).why == HANDED_ON.format("X or Y")
 
 
 FILL = under("if tx == 0", under("for i in range(64)", "O[i] = 0\n"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.results.verdict import SOUND, UNPROVED
-from tests.checker.small import SYNC, USE_B, init_barrier, judge, tma_load, under
+from tests.checker.small import SYNC, USE_B, X_MAY_BE_Y, init_barrier, judge, tma_load, under
 
 HANDLE = 'Z: T.handle("int32", "global") = {}\nV = T.decl_buffer((4096,), "int32", data=Z)\n'
 SPARE = 'S = T.alloc_buffer((64,), "int32", scope="shared.dyn")\n'
@@ -37,6 +37,13 @@ def test_a_variable_made_of_a_handle_names_the_same_memory(made: str) -> None:
 def test_another_handle_names_other_memory() -> None:
     assert verdict("O[tx] = 1\n") is SOUND
     assert verdict("V[tx] = 1\n", HANDLE.format("T.handle_add_byte_offset(Y, 4)")) is SOUND
+
+
+@pytest.mark.parametrize("write", ["O[tx] = 1\n", "T.stg32(Y, 1)\n"])
+def test_parameters_that_may_overlap_may_be_the_same_memory(write: str) -> None:
+    """What a kernel writes through the one it reads through the other."""
+    assert verdict(write) is SOUND
+    assert verdict(write, X_MAY_BE_Y) is UNPROVED
 
 
 def test_a_handle_that_was_loaded_may_name_any_memory() -> None:
@@ -73,3 +80,11 @@ def test_a_tensor_map_is_known_by_its_name(name: str, expected: str) -> None:
     store = f"T.tma_store({name}, {source}, 0, 0)\nT.tma_store_arrive()\nT.tma_store_wait(0)\n"
     declared = f'{name} = T.handle("uint8x128", "grid_constant")\n'
     assert verdict(store, declared) is expected
+
+
+def test_a_tensor_map_is_of_a_parameter_that_may_overlap_others() -> None:
+    source = 'T.tvm_access_ptr(T.type_annotation("int32"), S.data, 0, 64, 1)'
+    store = f"T.tma_store(Y_desc, {source}, 0, 0)\nT.tma_store_arrive()\nT.tma_store_wait(0)\n"
+    declared = 'Y_desc = T.handle("uint8x128", "grid_constant")\n'
+    assert verdict(store, declared) is SOUND
+    assert verdict(store, declared + X_MAY_BE_Y) is UNPROVED

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import tilelang.language as T
 
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.compilers.tilelang.verify import with_barriers
@@ -16,9 +17,10 @@ from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Kernel, expressions_of, walk_statements
 from smemreuse.pipeline.planning import sequence_of
 from smemreuse.report.data import analyze_entry, subjects
+from smemreuse.semantics.global_memory import overlapping
 from smemreuse.tilelang import read_module
 from tests.compilers.tilelang.conftest import Case
-from tests.compilers.tilelang.lowering import before_merge, stock_merge
+from tests.compilers.tilelang.lowering import before_merge, lower, stock_merge
 
 pytestmark = [pytest.mark.tilelang, pytest.mark.xdist_group("lowered once")]
 
@@ -77,6 +79,20 @@ def test_frontends_agree_behind_the_merge(case: Case) -> None:
     assert arena.name == "buf_dyn_shmem"
     assert any("buf_dyn_shmem" in row[3] for row in sequences(live))
     assert sequences(live) == sequences(text)
+
+
+def test_frontends_agree_on_parameters_that_may_overlap() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float16"), B: T.Tensor((64,), "float16")) -> None:
+        with T.Kernel(1, threads=64):
+            T.annotate_restrict_buffers(A, B)
+            a = T.alloc_shared((64,), "float16")
+            T.copy(A, a)
+            T.copy(a, B)
+
+    mod = lower(main, "sm_80").before
+    for (kernel,) in (read_module(mod), parse_dump(mod.script()).kernels):
+        assert overlapping(kernel.attrs) == {"A", "B"}
 
 
 def test_what_passes_have_left_alone_is_not_read_again(case: Case) -> None:

@@ -42,6 +42,7 @@ from smemreuse.equivalence import (
 )
 from smemreuse.ir.expr import Const, Expr
 from smemreuse.ir.kernel import THREAD_EXTENT, Buffer
+from smemreuse.semantics.global_memory import NON_RESTRICT
 
 Block = tuple[Statement, ...]
 
@@ -69,6 +70,7 @@ _SERIAL, _PARALLEL, _VECTORIZED, _UNROLLED, _BOUND = range(5)
 
 _MEMORY_ORDER, _RELAXED = "memory_order", 0
 
+OVERLAP = "some of its parameters may overlap"
 BY_THREAD = "threads are distinguished by their numbers"
 ORDERED = "an atomic operation has a memory order, by which blocks may hand values on"
 
@@ -88,6 +90,8 @@ class ProgramReader(TirVisitor):
 
     def program(self, name: str, func: Any) -> TileProgram:
         """Raises `Unfollowed` for what the order of its statements says not all of."""
+        if func.attrs and NON_RESTRICT in func.attrs and len(func.attrs[NON_RESTRICT]):
+            raise Unfollowed(OVERLAP)
         return TileProgram(name, self.statements(func.body))
 
     def statements(self, node: Any) -> Block:
@@ -109,6 +113,8 @@ class ProgramReader(TirVisitor):
         plain = not (len(block.iter_vars) or len(block.match_buffers) or block.init)
         if not plain or number(node.predicate) != 1:
             raise Unfollowed("it has a block with axes or views of its own")
+        if NON_RESTRICT in (block.annotations or {}):
+            raise Unfollowed(OVERLAP)
         return self.statements(block.body)
 
     read_BlockRealize = read_SBlockRealize

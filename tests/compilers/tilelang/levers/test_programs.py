@@ -10,7 +10,7 @@ import tilelang.language as T
 
 from fixtures.benchmarks import BENCHMARKS
 from fixtures.kernels import FIXTURES
-from smemreuse.compilers.tilelang.levers.programs import BY_THREAD, ProgramReader
+from smemreuse.compilers.tilelang.levers.programs import BY_THREAD, OVERLAP, ProgramReader
 from smemreuse.compilers.tilelang.levers.rewrites import direct_stores, fewer_stages
 from smemreuse.equivalence import TileProgram, Unfollowed, equivalence
 from tests.compilers.tilelang.levers.kernels import gemm
@@ -111,9 +111,22 @@ def external() -> Any:
     return main
 
 
+def overlapping() -> Any:
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float16"), B: T.Tensor((64,), "float16")) -> None:
+        with T.Kernel(1, threads=64):
+            T.annotate_restrict_buffers(A, B)
+            a = T.alloc_shared((64,), "float16")
+            T.copy(A, a)
+            T.copy(a, B)
+
+    return main
+
+
 @pytest.mark.parametrize(
     ("make", "why"),
     [
+        (overlapping, OVERLAP),
         (by_thread, BY_THREAD),
         (by_groups, "it has the attribute warp_specialize"),
         (by_mbarriers, "what tl.mbarrier_wait_parity does is not followed"),
