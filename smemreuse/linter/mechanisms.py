@@ -19,6 +19,7 @@ UNINITIALIZED = "mbarrier"
 LACKS_ARRIVALS, LACKS_BYTES = "mbarrier that lacks arrivals", "mbarrier that lacks bytes"
 PARITY = "parity other than 0 and 1"
 TOGETHER = "operation of a whole group"
+POLLED = "barrier before what is polled for"
 STORED = " that is stored"
 
 _MEMORY = ("global", *SHARED_SCOPES)

@@ -166,6 +166,12 @@ def recognizable_branch(one: Site, two: Site) -> Mend:
     return Mend(Remedy.CODE, sentence, after=one, before=two)
 
 
+def signal_before(ending: Site, barrier: Site) -> Mend:
+    """What some threads wait for behind a barrier to which they would have to come."""
+    sentence = f"do what is waited for, at {_at(ending)}, before the barrier at {_at(barrier)}."
+    return Mend(Remedy.CODE, sentence, after=barrier, before=ending)
+
+
 def execute_together(name: str, site: Site) -> Mend:
     """An operation of all threads of a warp or warpgroup in a branch of some."""
     sentence = f"let all threads of the {name} reach {_at(site)}, or none of them."

@@ -30,6 +30,7 @@ from smemreuse.linter.discarded import NamedIn, is_discarded
 from smemreuse.linter.doubtful import DoubtfulReads, Sources
 from smemreuse.linter.guards import Guards
 from smemreuse.linter.harmless import harmless
+from smemreuse.linter.held_up import held_up
 from smemreuse.linter.inputs import Deciding
 from smemreuse.linter.together import any_together, divided
 from smemreuse.linter.traces import HazardTraces
@@ -96,6 +97,7 @@ class LintRuns:
         self._operations = operations_of(kernel)
         precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
         self._may_part, self._named = False, NamedIn(accesses)
+        self._prediction: Prediction | None = None
         self._shared: SharedNumber | None = None
         self._registers = Accumulators.of(kernel.body, precise)
         self._guards = Guards(kernel.body, self._registers.added_to(precise))
@@ -126,6 +128,7 @@ class LintRuns:
             return LintFindings(parts)
         found = self._traced()
         found = replace(found, hazards={**found.hazards, **parts, **found.certain})
+        found = self._with_held_up(found)
         found = found if found.is_sure else self._with_inputs(found)
         if self._may_part:
             found = self._with_deadlocks(found)
@@ -168,6 +171,12 @@ class LintRuns:
                     doubtful=(*found.doubtful, *cases.doubtful),
                 )
         return self._without_harmless(found)
+
+    def _with_held_up(self, found: LintFindings) -> LintFindings:
+        """With the barriers that may keep threads from what others poll for."""
+        subject = self._subject
+        hazards = held_up(self._kernel, subject.accesses, self._axes, self._prediction)
+        return replace(found, hazards={**hazards, **found.hazards})
 
     def _with_deadlocks(self, found: LintFindings) -> LintFindings:
         """With the deadlocks that there are if a later pass puts a barrier between two branches,
@@ -228,7 +237,7 @@ class LintRuns:
             if self._subject.barriers_follow:  # within one buffer: which are merged is not known
                 prediction = Prediction.of(kernel, self._subject.accesses.pointers, {}, work)
                 known.followed = prediction.view.followed
-                self._shared = prediction.shared_number()
+                self._prediction, self._shared = prediction, prediction.shared_number()
             setting = Setting(
                 self._slice,
                 self._layout,

@@ -44,15 +44,20 @@ class WaitsInPart:
     """The waits of some threads that others do not make: in branches and loops that different
     threads take, and where an index says what for.
 
-    `hidden` is a statement in which they may wait, and nothing tells for what. `for_outside`: they
-    may wait for what others do elsewhere, for a phase of an mbarrier, too. `meeting` is a barrier
-    at which they wait for others who come to another one: the trace does not look who is stuck
-    there.
+    `hiding` are the statements in which they may wait, and nothing tells for what. `for_outside`:
+    they may wait for what others do elsewhere, for a phase of an mbarrier, too. `meeting` is a
+    barrier at which they wait for others who come to another one: the trace does not look who is
+    stuck there.
     """
 
-    hidden: Stmt | None
+    hiding: tuple[Stmt, ...]
     for_outside: bool
     meeting: Stmt | None = None
+
+    @property
+    def hidden(self) -> Stmt | None:
+        """The first statement in which they may wait for what nothing tells."""
+        return next(iter(self.hiding), None)
 
     @property
     def unseen(self) -> bool:
@@ -66,7 +71,7 @@ def waits_anywhere(body: Block, operations: Operations) -> WaitsInPart:
     branches = [one for one in statements if isinstance(one, (If, While))]
     within = (one for branch in branches for one in walk_statements((branch,)))
     meeting = next((one for one in within if _meets(operations, one)), None)
-    return WaitsInPart(next(filter(operations.hides_wait, statements), None), True, meeting)
+    return WaitsInPart(tuple(filter(operations.hides_wait, statements)), True, meeting)
 
 
 def waits_in_part(body: Block, facts: Facts, operations: Operations) -> WaitsInPart:
@@ -91,17 +96,18 @@ class _Waits:
                 self._stored.setdefault(storage, []).append((stmt, value))
 
     def found(self) -> WaitsInPart:
-        hidden, meeting, for_outside = None, None, False
+        hiding: list[Stmt] = []
+        meeting, for_outside = None, False
         for stmt in self._statements:
             if not self._is_in_part(stmt) or self._is_inside(stmt):
                 continue
             inside = [*walk_statements((stmt,))]
-            hidden = hidden or next(filter(self._operations.hides_wait, inside), None)
+            hiding += filter(self._operations.hides_wait, inside)
             awaited, within = self._awaited(inside), set(inside)
             meeting = meeting or next(filter(self._meets_others, inside), None)
             elsewhere = (found for one, found in self._signalling if one not in within)
             for_outside = for_outside or any(_may_meet(awaited, one) for one in elsewhere)
-        return WaitsInPart(hidden, for_outside or hidden is not None, meeting)
+        return WaitsInPart(tuple(hiding), for_outside or bool(hiding), meeting)
 
     def _is_in_part(self, stmt: Stmt) -> bool:
         """Whether threads that come to a statement may not do the same in it: a branch or loop, or
