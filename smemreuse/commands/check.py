@@ -14,7 +14,6 @@ from rich.text import Text
 
 from smemreuse import plugins
 from smemreuse.audit import BarrierStage, audit_merged, audit_plan
-from smemreuse.checker.verdict.check import BARRIERS_FOLLOW
 from smemreuse.commands.accepting import say_stale
 from smemreuse.commands.baseline import baseline_option, compared_with, read_baseline_entries
 from smemreuse.commands.batches import Batch, batch_options
@@ -49,7 +48,7 @@ from smemreuse.report.regressions import (
 from smemreuse.report.tables import console
 from smemreuse.results.audit import Audit, Checked, PlanSource
 from smemreuse.results.regressions import BaselineEntry
-from smemreuse.results.verdict import UNPROVED, UNSOUND, Verdict
+from smemreuse.results.verdict import BARRIERS_FOLLOW, UNPROVED, UNSOUND, Verdict
 
 NOT_PLANNED = "the plan file says nothing of it"
 
@@ -134,7 +133,7 @@ def check(
         bool(missing),
         plan_file,
         () if barriers == BarrierStage.AUTO.value else ("--barriers", barriers),
-        refuted=next((row.file for row in rows if row.grounds and row.grounds.refuted), None),
+        hazardous=[row for row in rows if row.is_hazardous],
         later=any(BARRIERS_FOLLOW in row.audit.verdict.assumptions for row in rows),
     )
     batch.end(gate.failures(rows, missing), step)

@@ -156,10 +156,15 @@ def _emit_lines(
     whole = [one for one in summaries if one.headroom is not None]
     if whole or not any(pairs for _, pairs in explained):
         made = [(one.layouts, one.headroom) for one in whole if one.headroom is not None]
-        refuted = any(one.is_refuted for one in whole)
-        options = whole[0].options if whole else ()
-        as_default = why_all(one.why_as_default for one in whole)
-        emit_next(after_explain(file, made, options, refuted=refuted, as_default=as_default))
+        step = after_explain(
+            file,
+            made,
+            whole[0].options if whole else (),
+            refuted=any(one.is_refuted for one in whole),
+            hazardous=any(one.grounds and one.grounds.has_certain for one in whole),
+            as_default=why_all(one.why_as_default for one in whole),
+        )
+        emit_next(step)
     else:
         emit_next(after_pairs(file, may_share=_may_share(explained)))
 

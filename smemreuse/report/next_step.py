@@ -15,15 +15,17 @@ _GOES_ON = " \\"
 @dataclass(frozen=True)
 class NextStep:
     """What to do next: `words` of a command to paste, quoted for a shell, and what it is for in
-    `why`. Without words there is nothing to do, and `why` gives the reason."""
+    `why`. Without words there is nothing to do, and `why` gives the reason; but where that is
+    `by_hand` it tells what is left to do, for which no command is."""
 
     why: str
     words: tuple[str, ...] = ()
+    by_hand: bool = False
 
     def lines(self, width: int) -> Iterator[str]:
         """One line; where that is longer than `width`, the command stands in lines of its own."""
         if not self.words:
-            text = f"next: nothing to do: {self.why}"
+            text = f"next: {self.why}" if self.by_hand else f"next: nothing to do: {self.why}"
             yield from textwrap.wrap(text, max(width, 20), subsequent_indent="  ")
             return
         lead = f"next ({self.why}):"
@@ -78,6 +80,11 @@ def _may_be_cut(word: str) -> bool:
 def nothing(why: str) -> NextStep:
     """That there is nothing to do, and why."""
     return NextStep(why)
+
+
+def by_hand(what: str) -> NextStep:
+    """What is left to do, for which no command is."""
+    return NextStep(what, by_hand=True)
 
 
 def command(why: str, *words: object) -> NextStep:

@@ -17,6 +17,7 @@ from smemreuse.report.next_step import (
     NextStep,
     Options,
     after_page,
+    by_hand,
     command,
     new_baseline,
     nothing,
@@ -30,6 +31,11 @@ from smemreuse.results.hazards import Hazard
 from smemreuse.results.plan import Plan
 
 KERNELS_OWN = "the hazard of the kernel itself, and its fix"
+KERNELS_OPEN = "what lint does not prove of the kernel itself"
+BUILD = (
+    "to build, compile the TileLang function inside `with smemreuse.tilelang.merge():`, which runs "
+    "ThreadSync and then proves the layout with the barriers that are there"
+)
 NOTHING_SHARED = "no two buffers share bytes in this layout"
 SMALLEST = "this is the smallest arena; no sharing that is allowed saves a byte"
 _NOT_SHARED = {
@@ -90,11 +96,12 @@ def after_explain(
     options: Options,
     *,
     refuted: bool = False,
+    hazardous: bool = False,
     as_default: str = "",
 ) -> NextStep:
     """After whole kernels; `options` are those of the call that `apply` has, too. `refuted` tells
-    that `lint` refutes what the proof of a layout assumes, `as_default` why the layouts gain
-    nothing over the default merge, where they do not."""
+    that `lint` refutes what the proof of a layout assumes, `hazardous` that it finds any certain
+    hazard, `as_default` why the layouts gain nothing over the default merge, where they do not."""
     if not found:
         return NO_BUFFERS
     if refuted:
@@ -119,6 +126,8 @@ def after_explain(
             least = residents.block_bytes - saved
             why = f"what it takes to have {least:,} bytes a block"
             return command(why, "fit", path(file), "--limit", least)
+    if hazardous:
+        return command(KERNELS_OWN, "lint", path(file))
     if as_default and any(layouts.is_smaller for layouts, _ in found):
         return nothing(as_default)
     by_registers = next(filter(None, (registers_words(headroom) for _, headroom in found)), "")
@@ -158,11 +167,11 @@ def after_check(
     options: Options,
     *,
     later: bool = False,
-    refuted: str | None = None,
+    hazardous: Sequence[Checked] = (),
 ) -> NextStep:
     """`failed` are the kernels by why they fail, `missing` whether the baseline has more. `later`:
-    a proof assumes that TileLang's ThreadSync comes after the merge. `refuted` is the file of a
-    kernel of which `lint` refutes what the proof assumes."""
+    a proof assumes that TileLang's ThreadSync comes after the merge. Of `hazardous` kernels `lint`
+    knows a hazard, or has not followed all."""
     for failure in (Failure.UNSOUND, Failure.UNPROVED):
         for row in failed.get(failure, ()):
             if plan_file is not None:
@@ -172,8 +181,10 @@ def after_check(
                 return command(why, "apply", "BEFORE.tir", *MERGED)
             why = "if it may stay unproved"
             return command(why, "check", path(row.file), "--allow-unproved", *options)
-    if refuted is not None and not failed:
-        return command(KERNELS_OWN, "lint", path(refuted))
+    if hazardous and not failed:
+        worst = min(hazardous, key=lambda one: not one.has_certain)
+        why = KERNELS_OWN if worst.has_certain else KERNELS_OPEN
+        return command(why, "lint", path(worst.file), *options)
     for row in failed.get(Failure.WORSE, ()):
         return command("its verdict by itself", "check", path(row.file), *options)
     for row in failed.get(Failure.BARE, ()):
@@ -186,8 +197,7 @@ def after_check(
         return new_baseline("check", files, options)
     if failed:
         return NO_BUFFERS
-    built = "builds inside `smemreuse.tilelang.merge()` run ThreadSync after the merge"
-    return nothing(f"every layout passes; {built}" if later else "every layout passes")
+    return by_hand(BUILD) if later else nothing("every layout passes")
 
 
 def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None, dump: str = "-") -> NextStep:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.text import Text
 
 from smemreuse.report.data import Data
-from smemreuse.results.hazards import Hazard, HazardKind, LintReport
+from smemreuse.report.titles import counted
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport, sure_words
 from smemreuse.results.preconditions import OpenAssumption, Preconditions
 from smemreuse.results.serialized import picked
 from smemreuse.results.sites import place_of
@@ -64,12 +65,22 @@ def grounds_lines(
 
 
 def _proved_words(report: LintReport) -> str:
-    """That nothing which a proof assumes is open, whether or not the kernel has other hazards."""
-    count = len(report.hazards)
-    if not count:
+    """That nothing which a proof assumes is open, and which hazards the kernel has otherwise."""
+    if not report.hazards:
         return PROVED
-    what = "its hazard is not" if count == 1 else f"none of its {count:,} hazards is"
-    return f"{_RUN}: {what} of a kind that breaks the proof"
+    return f"{_RUN}: {own_hazard_words(report)}; the layout adds none"
+
+
+def own_hazard_words(report: LintReport) -> str:
+    """The first hazard of a kernel and how many more it has, as in `missed-phase (certain) at line
+    87 (bar) and 2 more hazards`; empty where it has none."""
+    if not report.hazards:
+        return ""
+    first = min(report.hazards, key=lambda one: not one.certain)
+    sure = sure_words(first.origin, certain=first.certain)
+    rest = len(report.hazards) - 1
+    more = f" and {counted(rest, 'more hazard')}" if rest else ""
+    return f"{first.kind} ({sure}){_place(first)}{more}"
 
 
 _IS_WRONG: Mapping[HazardKind, str] = {

@@ -81,6 +81,16 @@ class Checked:
         buffers = dict.fromkeys(name for one in found.violations for name in one.buffers)
         return Identity(self.file, self.kernel, kind.value, tuple(buffers), f"{PLAN}{print_}")
 
+    @property
+    def is_hazardous(self) -> bool:
+        """Whether a sound plan's kernel has a hazard, or was not followed to the end by `lint`."""
+        return self.grounds is not None and self.grounds.is_hazardous
+
+    @property
+    def has_certain(self) -> bool:
+        """Whether such a hazard is certain."""
+        return self.grounds is not None and self.grounds.has_certain
+
     def held_against(self, acceptances: Acceptances) -> Checked:
         """The same, where it says so if the project accepts what is found."""
         identity = self.identity

@@ -95,6 +95,15 @@ class Preconditions:
         return tuple(one for one in self.open if one.refuted)
 
     @property
+    def is_hazardous(self) -> bool:
+        """Whether there is any hazard, whatever rests on it, or something was not followed."""
+        return bool(self.report.hazards or self.report.unknown)
+
+    @property
+    def has_certain(self) -> bool:
+        return any(one.certain for one in self.report.hazards)
+
+    @property
     def proved(self) -> bool:
         """Whether a sound plan is so without any assumption on the kernel.
 

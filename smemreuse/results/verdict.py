@@ -34,6 +34,10 @@ LIMIT_OF_WORK: Final = "budget: "
 
 
 LINT_STOPPED: Final = "lint stopped at its limit of work"
+BARRIERS_FOLLOW = (
+    "a later pass (TileLang's ThreadSync) puts a barrier between accesses to bytes that buffers "
+    "share, inside branches, too (docs/soundness.md, rule 6)"
+)
 
 
 def unfollowed_words(reason: str, stopped: str = LINT_STOPPED) -> str:

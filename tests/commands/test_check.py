@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from smemreuse.report.next_steps import BUILD
 from smemreuse.report.preconditions import PROVED
 from tests.commands.running import SMALLEST, run, run_json
 from tests.compilers.text.texts import launched
@@ -174,7 +175,7 @@ def test_a_dump_that_is_not_merged_shares_nothing() -> None:
 def test_the_table_begins_with_the_verdict_where_there_is_one(tmp_path: Path) -> None:
     merged = tmp_path / "merged.tir"
     run("apply", *SMALLEST, BATCHED, "-o", str(merged))
-    assert run("check", str(merged)).stdout.startswith("sound: ")
+    assert run("check", str(merged)).stdout.startswith("sound, if ThreadSync follows: ")
     told = printed("check", BATCHED)
     assert told.startswith(f"{BATCHED}: batched_gemm_kernel (shared.dyn): no buffers are merged")
     side_by_side = "there is no layout to check (side by side they are sound)"
@@ -211,8 +212,8 @@ def test_a_dump_that_is_not_merged_has_nothing_to_audit(tmp_path: Path) -> None:
     run("apply", *SMALLEST, BATCHED, "-o", str(merged))
     text = printed("check", str(merged))
     assert "merged in the file, 3 buffers in 32,768 bytes" in text
-    built = "builds inside `smemreuse.tilelang.merge()` run ThreadSync after the merge"
-    assert f"next: nothing to do: every layout passes; {built}" in text
+    assert f"sound, if ThreadSync follows: {merged}: batched_gemm_kernel (shared.dyn)" in text
+    assert f"next: {BUILD}" in text
     assert "lint was run on the unmerged kernel: no hazard was found" in text
     assert "inside branches, too (docs/soundness.md, rule 6)" in text
 

@@ -23,8 +23,12 @@ from smemreuse.report.next_step import (
     quoted,
 )
 from smemreuse.report.next_steps import (
+    BUILD,
+    KERNELS_OPEN,
+    KERNELS_OWN,
     Ran,
     after_advise,
+    after_check,
     after_explain,
     after_reproduce,
     after_run,
@@ -217,6 +221,16 @@ def test_after_a_proof_whose_assumption_is_refuted() -> None:
     never_looked_at: Any = object()
     step = after_explain("a.tir", [never_looked_at], (), refuted=True)
     assert text(step).endswith("of the kernel itself, and its fix): smemreuse lint a.tir")
+
+
+@pytest.mark.parametrize(("certain", "why"), [(True, KERNELS_OWN), (False, KERNELS_OPEN)])
+def test_after_a_sound_plan_of_a_kernel_with_a_hazard_that_no_proof_rests_on(
+    certain: bool, why: str
+) -> None:
+    late: Any = SimpleNamespace(file="b.tir", has_certain=certain)
+    step = after_check({}, ["b.tir"], False, None, (), later=True, hazardous=[late])
+    assert text(step) == f"next ({why}): smemreuse lint b.tir"
+    assert text(after_check({}, ["b.tir"], False, None, (), later=True)) == f"next: {BUILD}"
 
 
 SCRIPT = Ran(("a.py", "--size", "8"), ("--objective", "bytes"))

@@ -27,7 +27,7 @@ from smemreuse.checker.verdict.deadlock import (
 from smemreuse.checker.verdict.static import static_violations
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
-from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, Violation
+from smemreuse.results.verdict import BARRIERS_FOLLOW, SOUND, UNPROVED, UNSOUND, Verdict, Violation
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.declarations import taken_on_trust
 from smemreuse.semantics.pointers import views_beyond
@@ -37,11 +37,6 @@ DEFAULT_BUDGET = 20_000
 
 MAX_BUFFER = 1 << 20
 """Bytes of a buffer that are followed; no GPU has as many in the shared memory of a block."""
-
-BARRIERS_FOLLOW = (
-    "a later pass (TileLang's ThreadSync) puts a barrier between accesses to bytes that buffers "
-    "share, inside branches, too (docs/soundness.md, rule 6)"
-)
 
 
 def check_plan(

@@ -6,8 +6,8 @@ import pytest
 
 from smemreuse.checker import check_plan
 from smemreuse.checker.execution.traces import MAX_KINDS
-from smemreuse.checker.verdict.check import BARRIERS_FOLLOW, MAX_BUFFER
-from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
+from smemreuse.checker.verdict.check import MAX_BUFFER
+from smemreuse.results.verdict import BARRIERS_FOLLOW, SOUND, UNPROVED, UNSOUND
 from smemreuse.semantics.accesses import KernelAccesses
 from tests.checker.small import (
     COPY_A,
