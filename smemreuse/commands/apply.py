@@ -70,7 +70,7 @@ def apply(
             size = f"a plan of {each.plan.arena_bytes:,} bytes"
             say_folded([f"{kernel.name}: {size} was {each.verdict.refusal}"])
         applied.append((kernel, found.plan))
-        proof = NOT_CHECKED if unchecked else _proof(kernel, found, BarrierStage(barriers))
+        proof = NOT_CHECKED if unchecked else found.candidate.verdict.proof
         beside.append(_beside(kernel, found.plan, proof))
         return found.plan
 
@@ -104,24 +104,6 @@ def apply(
 
 
 NOT_CHECKED = "not checked, by --unchecked"
-
-
-def _proof(kernel: Kernel, found: Chosen, barriers: BarrierStage) -> str:
-    """The verdict within a sentence; of a layout that shares bytes also the hazard that the kernel
-    has of itself."""
-    verdict = found.candidate.verdict
-    if not (verdict.sound and found.plan.sharing_pairs()):
-        return verdict.proof
-    # The linter, and rich, which only this needs.
-    from smemreuse.linter.linter import OF_GROUNDS, grounds_of
-    from smemreuse.report.layouts import BUT_FOR_HAZARD
-    from smemreuse.report.preconditions import own_hazard_words, refutation_words
-
-    grounds = grounds_of(kernel, barriers, most=OF_GROUNDS)
-    if refuted := refutation_words(grounds):
-        return f"{BUT_FOR_HAZARD} ({refuted})"
-    own = own_hazard_words(grounds.report)
-    return f"{verdict.proof}; the kernel itself has a hazard: {own}" if own else verdict.proof
 
 
 def _beside(kernel: Kernel, plan: Plan, verdict: str) -> str:

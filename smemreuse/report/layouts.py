@@ -53,7 +53,6 @@ class Layouts:
         return "none, it leaves static shared memory as it is"
 
 
-BUT_FOR_HAZARD = "proved, but for a hazard of the kernel itself"
 SHIPS_WITH_HAZARD = (
     "`apply` and builds use it all the same: the kernel has that hazard in every layout, and this "
     "one adds none"
@@ -89,7 +88,8 @@ def layout_lines(subject: Subject, layouts: Layouts, refuted: str = "") -> Itera
 def _told(plan: Plan, verdict: Verdict, refuted: str) -> Text:
     """The verdict on a layout, in parentheses."""
     if refuted and verdict.sound and plan.sharing_pairs():
-        return Text("(", style="").append(BUT_FOR_HAZARD, style="yellow").append(f": {refuted})")
+        but = "proved, but for a hazard of the kernel itself"
+        return Text("(", style="").append(but, style="yellow").append(f": {refuted})")
     word = kind_text(verdict.verdict)
     return Text("(proved " if verdict.sound else "(", style="").append_text(word).append(")")
 
