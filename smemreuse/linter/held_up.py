@@ -36,10 +36,10 @@ def held_up(
 ) -> dict[Key, Hazard]:
     """The barriers of a kernel, and those that are predicted, that may keep threads from what
     others wait for: the first of them for each such wait."""
+    if not any(map(operations_of(kernel).hides_wait, walk_statements(kernel.body))):
+        return {}  # as nearly everywhere, where the threads that wait need not be found
     hiding = waits_of(kernel, accesses).hiding
-    if not hiding:
-        return {}
-    return dict(_HeldUp(kernel, axes, prediction).of(hiding))
+    return dict(_HeldUp(kernel, axes, prediction).of(hiding)) if hiding else {}
 
 
 @dataclass(frozen=True)

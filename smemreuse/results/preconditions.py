@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from smemreuse.results.hazards import HazardKind, LintReport
+from smemreuse.results.hazards import HazardKind, LintReport, LintStatus
 
 
 class Assumption(str, Enum):
@@ -97,11 +97,11 @@ class Preconditions:
     @property
     def is_hazardous(self) -> bool:
         """Whether there is any hazard, whatever rests on it, or something was not followed."""
-        return bool(self.report.hazards or self.report.unknown)
+        return self.report.status is not LintStatus.CLEAN
 
     @property
     def has_certain(self) -> bool:
-        return any(one.certain for one in self.report.hazards)
+        return self.report.status is LintStatus.HAZARDS
 
     @property
     def proved(self) -> bool:

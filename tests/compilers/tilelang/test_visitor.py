@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import tilelang.language as T
 
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.compilers.tilelang.verify import with_barriers
@@ -20,6 +19,7 @@ from smemreuse.report.data import analyze_entry, subjects
 from smemreuse.semantics.global_memory import overlapping
 from smemreuse.tilelang import read_module
 from tests.compilers.tilelang.conftest import Case
+from tests.compilers.tilelang.levers.kernels import overlapping as copy_of_overlapping
 from tests.compilers.tilelang.lowering import before_merge, lower, stock_merge
 
 pytestmark = [pytest.mark.tilelang, pytest.mark.xdist_group("lowered once")]
@@ -82,15 +82,7 @@ def test_frontends_agree_behind_the_merge(case: Case) -> None:
 
 
 def test_frontends_agree_on_parameters_that_may_overlap() -> None:
-    @T.prim_func
-    def main(A: T.Tensor((64,), "float16"), B: T.Tensor((64,), "float16")) -> None:
-        with T.Kernel(1, threads=64):
-            T.annotate_restrict_buffers(A, B)
-            a = T.alloc_shared((64,), "float16")
-            T.copy(A, a)
-            T.copy(a, B)
-
-    mod = lower(main, "sm_80").before
+    mod = lower(copy_of_overlapping(), "sm_80").before
     for (kernel,) in (read_module(mod), parse_dump(mod.script()).kernels):
         assert overlapping(kernel.attrs) == {"A", "B"}
 

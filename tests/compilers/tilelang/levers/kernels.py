@@ -153,3 +153,17 @@ def gathered() -> Any:
             T.copy(rows, C[64, 0])
 
     return main
+
+
+def overlapping() -> Any:
+    """A copy through shared memory, of whose parameters the author says that they may overlap."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float16"), B: T.Tensor((64,), "float16")) -> None:
+        with T.Kernel(1, threads=64):
+            T.annotate_restrict_buffers(A, B)
+            a = T.alloc_shared((64,), "float16")
+            T.copy(A, a)
+            T.copy(a, B)
+
+    return main

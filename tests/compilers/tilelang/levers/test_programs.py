@@ -13,7 +13,7 @@ from fixtures.kernels import FIXTURES
 from smemreuse.compilers.tilelang.levers.programs import BY_THREAD, OVERLAP, ProgramReader
 from smemreuse.compilers.tilelang.levers.rewrites import direct_stores, fewer_stages
 from smemreuse.equivalence import TileProgram, Unfollowed, equivalence
-from tests.compilers.tilelang.levers.kernels import gemm
+from tests.compilers.tilelang.levers.kernels import gemm, overlapping
 
 pytestmark = pytest.mark.tilelang
 
@@ -107,18 +107,6 @@ def external() -> Any:
     def main(A: T.Tensor((64,), "float16")) -> None:
         with T.Kernel(1, threads=64):
             T.call_extern("handle", "mystery", A.data)
-
-    return main
-
-
-def overlapping() -> Any:
-    @T.prim_func
-    def main(A: T.Tensor((64,), "float16"), B: T.Tensor((64,), "float16")) -> None:
-        with T.Kernel(1, threads=64):
-            T.annotate_restrict_buffers(A, B)
-            a = T.alloc_shared((64,), "float16")
-            T.copy(A, a)
-            T.copy(a, B)
 
     return main
 
