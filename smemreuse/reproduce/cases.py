@@ -224,16 +224,15 @@ class ReproductionCase:
         `script` is the file of the last attempt then, or of the first one if none shows it;
         `heading` makes the text that it begins with.
         """
-        return self._search(script, heading).result()
+        with self.launching.turn:
+            return _AttemptSearch(self, script, heading).result()
 
     def written(
         self, script: Path, heading: Callable[[Reproduction], str], why: str
     ) -> Reproduction:
         """The file alone, of the first attempt, without a launch."""
-        return self._search(script, heading).unlaunched(why)
-
-    def _search(self, script: Path, heading: Callable[[Reproduction], str]) -> _AttemptSearch:
-        return _AttemptSearch(self, script, heading)
+        with self.launching.turn:
+            return _AttemptSearch(self, script, heading).unlaunched(why)
 
 
 @dataclass(eq=False)
@@ -294,7 +293,9 @@ class _AttemptSearch:
         for delayed in (DELAYED, MENDED_DELAYED, ALONE):
             self.told.pop(delayed, None)
         wanted = [variant for variant in variants if variant not in self.told]
-        self.told |= self.case.launching.all_told(self.script, wanted)
+        with self.case.launching.waiting():
+            told = self.case.launching.all_told(self.script, wanted)
+        self.told |= told
         must = self.told.get(reference, {})
         outcomes = {variant: outcome_of(self.told[variant], must) for variant in variants}
         case = self.case

@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from threading import Semaphore
+from threading import Lock, Semaphore
 from typing import Any
 
 from smemreuse.reproduce.template import compared
@@ -28,15 +29,30 @@ Told = Mapping[str, Any]
 @dataclass(eq=False)
 class Launching:
     """How often a variant is launched, after how many seconds a launch hangs, and how many
-    processes there are at a time."""
+    processes there are at a time.
+
+    Cases run in threads, of which only the one that holds `turn` is not waiting for processes:
+    compilers are not made for more, nor is `ast.parse` before Python 3.11.9 and 3.12.2
+    (python/cpython 106905).
+    """
 
     launches: int = 40
     seconds: float = 20.0
     jobs: int = 4
+    turn: Lock = field(default_factory=Lock, init=False, repr=False)
 
     @cached_property
     def _free(self) -> Semaphore:
         return Semaphore(self.jobs)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Inside, it is the turn of others."""
+        self.turn.release()
+        try:
+            yield
+        finally:
+            self.turn.acquire()
 
     def all_told(self, script: Path, variants: Sequence[str]) -> dict[str, Told]:
         """What the processes of variants answer, which run at the same time."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -245,3 +248,41 @@ def test_without_a_launch_the_file_is_written(tmp_path: Path) -> None:
     assert (found.shown, found.why, found.script) == (Shown.NOT_RUN, "no GPU", "script.py")
     assert found.mend_diff.count("\n+    mend(0);") == 1
     assert found.outcomes == {}
+
+
+class _Watched(FakeKernel):
+    """Notes how many threads make CUDA at once."""
+
+    at_once, most = 0, 0
+
+    def source(self, attempt: Attempt, edits: Sequence[Edit] = ()) -> str:
+        _Watched.at_once += 1
+        _Watched.most = max(_Watched.most, _Watched.at_once)
+        time.sleep(0.002)  # so that another thread would come in between
+        _Watched.at_once -= 1
+        return super().source(attempt, edits)
+
+
+class _Meeting(FakeLaunching):
+    """A launch that begins when both cases launch."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.both = threading.Barrier(2, timeout=60)
+
+    def all_told(self, script: Path, variants: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        self.both.wait()
+        return super().all_told(script, variants)
+
+
+def test_of_cases_in_threads_one_compiles_and_all_launch_at_a_time(tmp_path: Path) -> None:
+    mends = case("race_round_the_loop", FakeLaunching({})).kernel.mends
+    one = case("race_round_the_loop", _Meeting(), _Watched(mends))
+    with ThreadPoolExecutor(2) as pool:
+        scripts = [tmp_path / "one.py", tmp_path / "two.py"]
+        first, second = pool.map(lambda script: one.reproduced(script, heading), scripts)
+    assert _Watched.most == 1
+    assert (
+        (first.shown, first.tried) == (second.shown, second.tried) == (Shown.NOT_SHOWN, first.tried)
+    )
+    assert len(first.tried) > 1
