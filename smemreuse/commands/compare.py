@@ -24,6 +24,7 @@ from smemreuse.explainer.plans import (
     hoped_for,
     judged_plans,
     side_by_side,
+    wanted_hope,
 )
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.judging import judge
@@ -176,7 +177,8 @@ def _compared(
         layout = default_layout(each.kernel, each.scope)
         verdict = judge(each.kernel, layout) if full and layout is not None else None
         own = DefaultLayout(compiler_of(each.kernel), layout, verdict)
-        compared = comparison(each, unshared, judged, hoped, arch, default=own)
+        wanted = wanted_hope(each.kernel, hoped, judged[-1][0], arch)
+        compared = comparison(each, unshared, judged, wanted, arch, default=own)
         entry = compare_entry(each, judged, hoped, arch) if json else None
         rows.append(Row(compared, entry, (each, judged) if drawn else None))
     return rows, [

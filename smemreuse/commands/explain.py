@@ -25,6 +25,7 @@ from smemreuse.explainer.plans import (
     judged_default,
     judged_plan,
     side_by_side,
+    wanted_hope,
 )
 from smemreuse.ir.kernel import unique_names
 from smemreuse.linter import grounds_of
@@ -36,7 +37,7 @@ from smemreuse.report.explanations import explain_entry, explain_lines, explain_
 from smemreuse.report.headroom import ShippedHeadroom, headroom_data
 from smemreuse.report.layouts import Layouts
 from smemreuse.report.next_steps import after_explain, after_pairs
-from smemreuse.report.residents import gain_note, why_all, why_as_default
+from smemreuse.report.residents import NO_FASTER, gain_note, why_all, why_as_default
 from smemreuse.report.tables import console, no_buffers
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.preconditions import Preconditions
@@ -268,8 +269,8 @@ class _Summary:
             yield no_buffers(self.subject.file, self.subject.kernel.name)
             return
         made = (self.subject.kernel, self.subject.scope, "best", self.objective, self.arch)
-        hoped = None if self.wanted else hoped_for(*made)
         kernel, (shipped, _) = self.subject.kernel, self.layouts.shipped
+        hoped = None if self.wanted else wanted_hope(kernel, hoped_for(*made), shipped, self.arch)
         yield from explain_summary(
             *(console(), self.subject, self.layouts, self.pairs, self.wanted),
             grounds=self.grounds,
@@ -277,4 +278,5 @@ class _Summary:
             everything=self.everything,
             hoped=hoped,
             hoped_note="" if hoped is None else gain_note(kernel, hoped[0], shipped, self.arch),
+            is_idle=self.why_as_default == NO_FASTER,
         )

@@ -17,7 +17,13 @@ from smemreuse.commands.subjects import note_declared, note_unused, read_subject
 from smemreuse.commands.verb import Verb
 from smemreuse.explainer.apart import kept_apart
 from smemreuse.explainer.barriers_to_come import marks_to_come
-from smemreuse.explainer.plans import compiler_of, default_layout, hoped_of, side_by_side
+from smemreuse.explainer.plans import (
+    compiler_of,
+    default_layout,
+    hoped_of,
+    side_by_side,
+    wanted_hope,
+)
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import Chosen, planned
@@ -29,7 +35,6 @@ from smemreuse.report.next_steps import after_plan
 from smemreuse.report.provenance import notes_for_people
 from smemreuse.report.residents import (
     PlanBlocks,
-    blocks_more,
     gain_note,
     l1_of,
     l1_words,
@@ -41,6 +46,7 @@ from smemreuse.report.terminal import drawn_lifetimes, drawn_plan
 from smemreuse.report.verdicts import rules_lines
 from smemreuse.results.plan import Plan
 from smemreuse.results.timeline import SyncMark
+from smemreuse.results.verdict import Judged
 from smemreuse.results.words import DEFAULT_MERGE
 from smemreuse.targets.architectures import Architecture, architecture_for
 from smemreuse.targets.residents import blocks_of
@@ -74,7 +80,7 @@ def _next(chosen: Sequence[tuple[Subject, Chosen]], planning: Planning) -> NextS
     """What to do next: make a kernel fit of which no block launches, before all else."""
     held = [(one, each) for one, each in chosen if one.has_buffers]
     large = filter(None, (_too_large(one, each.plan, planning.arch) for one, each in held))
-    hoped = next((one.file for one, each in held if _is_hoped_for(one, each, planning.arch)), None)
+    hoped = next((one.file for one, each in held if _hoped(one, each, planning.arch)), None)
     return after_plan(
         [(one.file, each.plan) for one, each in held],
         planning.words("policy", "packer", "objective", "arch", "strict"),
@@ -84,12 +90,9 @@ def _next(chosen: Sequence[tuple[Subject, Chosen]], planning: Planning) -> NextS
     )
 
 
-def _is_hoped_for(subject: Subject, chosen: Chosen, arch: Architecture | None) -> bool:
-    """Whether there is a smaller plan that is not proved; for speed, one that gains a block."""
-    made, hoped = chosen.plan, hoped_of(chosen)
-    if hoped is None:
-        return False
-    return made.objective != "speed" or blocks_more(subject.kernel, hoped[0], made, arch) != 0
+def _hoped(subject: Subject, chosen: Chosen, arch: Architecture | None) -> Judged | None:
+    """A smaller plan that is not proved, and that the objective would have."""
+    return wanted_hope(subject.kernel, hoped_of(chosen), chosen.plan, arch)
 
 
 def _why_as_default(subject: Subject, made: Plan, arch: Architecture | None) -> str:
@@ -152,7 +155,7 @@ def _tables(
 ) -> Iterator[RenderableType]:
     out = console()
     for subject, chosen in plans:
-        made, hoped = chosen.plan, hoped_of(chosen)
+        made, hoped = chosen.plan, _hoped(subject, chosen, arch)
         if not subject.has_buffers:
             yield no_buffers(subject.file, subject.kernel.name)
             continue

@@ -17,7 +17,7 @@ from smemreuse.commands.output import Target, target_options, wrote
 from smemreuse.commands.subjects import subjects_of
 from smemreuse.commands.verb import Verb
 from smemreuse.explainer.overview import overview
-from smemreuse.explainer.plans import default_merge, hoped_for, judged_plans
+from smemreuse.explainer.plans import default_merge, hoped_for, judged_plans, wanted_hope
 from smemreuse.ir.kernel import Kernel
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.next_step import after_page, after_page_text
@@ -111,11 +111,12 @@ def entry_of(
 ) -> Data:
     """What the page shows of a kernel; `most` as in `overview`."""
     made = (subject.kernel, subject.scope, packer, objective, arch)
-    hoped = hoped_for(*made)
     plans = judged_plans(*made)
+    chosen, _ = plans["dataflow"]
+    hoped = wanted_hope(subject.kernel, hoped_for(*made), chosen, arch)
     remarks = {}
     if hoped is not None:
-        note = gain_note(subject.kernel, hoped[0], plans["dataflow"][0], arch)
+        note = gain_note(subject.kernel, hoped[0], chosen, arch)
         remarks = {"dataflow": hoped_words(*hoped, note)}
     shown = overview(subject.kernel, subject.scope, plans, remarks, most=most)
     default = default_merge(subject.kernel, subject.scope)

@@ -10,7 +10,7 @@ from smemreuse.ir.kernel import Kernel
 from smemreuse.results.plan import Plan
 
 UNNEEDED: Mapping[str, str] = {
-    "speed": "sharing them adds no resident block and leaves no more to L1",
+    "speed": "sharing them gains no resident block, and no L1 that is worth its barriers",
     "bytes": "sharing them makes the arena no smaller",
     "none": "nothing is reused: it is switched off",
 }

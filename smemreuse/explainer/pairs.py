@@ -195,7 +195,7 @@ class Explainer:
         both = next((place for touched, place in scopes if touched >= set(pair)), None)
         if both is None:
             return "their outermost scopes overlap"
-        return f"both are touched in {both}, and it takes them to be live in all of it"
+        return f"both buffers are touched in {both}, and it takes them to be live in all of it"
 
 
 def explainer_of(kernel: Kernel, scope: str) -> Explainer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from smemreuse.ir.kernel import DYNAMIC_SCOPE, Kernel
 from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.objectives import SpeedObjective
 from smemreuse.pipeline.planning import (
     Chosen,
     checked_options,
@@ -44,6 +45,17 @@ def hoped_for(
     """The smallest plan that would be smaller than the applied one, and is not proved."""
     options = checked_options("dataflow", packer, objective)
     return hoped_of(planned(kernel, scope, options, arch))
+
+
+def wanted_hope(
+    kernel: Kernel, hoped: Judged | None, chosen: Plan, arch: Architecture | None
+) -> Judged | None:
+    """A smaller plan that is not proved, where the objective of the chosen one would take it, were
+    it proved, as far as that is known: `speed` wants more than fewer bytes."""
+    if hoped is None or chosen.objective != "speed":
+        return hoped
+    own = merge_of(kernel).plan(kernel, chosen.scope)
+    return hoped if SpeedObjective(kernel, own, arch).gains(hoped[0], chosen) else None
 
 
 def hoped_of(chosen: Chosen) -> Judged | None:

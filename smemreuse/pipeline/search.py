@@ -68,6 +68,8 @@ class PlanSearch:
     - `conflicts`: the pairs of buffers that these refusals showed.
     - `passed`: the layouts that a bounded check let pass. `bounded_failed`: whether one of these
       was refused later.
+    - `tightest`: the bytes of the smallest arena that was proved; objective `speed` may choose a
+      larger one.
     """
 
     kernel: Kernel
@@ -82,6 +84,7 @@ class PlanSearch:
     passed: list[Mapping[Buffer, int]] = field(default_factory=list)
     bounded_failed: bool = False
     own_first: OwnFirst = OwnFirst.OPEN
+    tightest: int | None = None
 
     # What to apply, and what came of it ---------------------------------------------------------
 
@@ -126,8 +129,10 @@ class PlanSearch:
         return True
 
     def refused_below(self, chosen: Plan) -> Iterator[Candidate]:
-        """The refused candidates smaller than `chosen`, one for each cause."""
-        smaller = [one for one in self.refused if one.plan.arena_bytes < chosen.arena_bytes]
+        """The refused candidates smaller than `chosen`, and than any that is proved, one for each
+        cause."""
+        least = min(chosen.arena_bytes, self.tightest or chosen.arena_bytes)
+        smaller = [one for one in self.refused if one.plan.arena_bytes < least]
         smaller.sort(key=lambda one: one.plan.arena_bytes)
         causes: set[tuple[str, bool]] = set()
         for one in smaller:
@@ -155,6 +160,8 @@ class PlanSearch:
     def _proved_or_own(self) -> Candidate:
         """The best proved candidate, or the compiler's own layout where that is smaller."""
         proved = self._nothingshared_pairs() if self._is_over else self._tightest()
+        if not self.trusting:
+            self.tightest = proved.plan.arena_bytes
         own = self._own_below(proved.plan)
         if own is not None:
             return own

@@ -29,7 +29,9 @@ def summary_lines(rows: Sequence[Comparison]) -> Iterator[Text]:
     kernels = counted(len({(row.file, row.kernel) for row in rows}), "kernel")
     files = counted(len({row.file for row in rows}), "file")
     sums = f"; bytes of all, and their difference in % of the {DEFAULT_MERGE}:" if held else ""
-    scopes = f"; {len(held):,} layouts, as some kernels have two storage scopes"
+    twice = len(held) - len(sharing)
+    both = "1 kernel has" if twice == 1 else f"{twice:,} kernels have"
+    scopes = f"; {len(held):,} layouts, as {both} two storage scopes"
     several = scopes if len(held) > len(sharing) else ""
     sizes = f"{files}: {kernels}, {len(sharing):,} with shared memory{several}{sums}"
     yield Text(sizes, style="bold")

@@ -28,7 +28,7 @@ from smemreuse.report.columns import (
 from smemreuse.report.comparison_legends import blocks_change
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
-from smemreuse.report.residents import PlanBlocks, blocks_more, gain_note, l1_of
+from smemreuse.report.residents import NOT_WORTH, PlanBlocks, gain_note, l1_of
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import first_words, hoped_words, kind_text, rules_lines
 from smemreuse.results.comparison import Comparison, Concern, PolicyResult
@@ -78,7 +78,6 @@ def comparison(
         limit=f"at most {known.per_block:,} on {known.name}" + (" (assumed)" if assumed else ""),
         policies={one.policy: _result(subject, one, verdict, known) for one, verdict in judged},
         hoped=None if hoped is None else hoped_words(*hoped, gain_note(*gained, known)),
-        hoped_gains=hoped is not None and blocks_more(*gained, known) != 0,
         hoped_bytes=None if hoped is None else hoped[0].arena_bytes,
         arch=known.name,
         compiler=default.compiler,
@@ -216,8 +215,9 @@ def unchanged_line(found: Sequence[Comparison]) -> Text:
     alike = f"as many bytes as the {DEFAULT_MERGE}'s"
     what = f"{counted(len(found), 'more layout')} {takes} {alike}, and {are} proved sound"
     gap = sum(row.applied.gap_bytes for row in found)
-    idle = f"; {gap:,} of these bytes are above the bound: sharing gains neither a block nor L1"
-    return Text(f"{what} (--sort kernel lists them){idle if gap else ''}")
+    is_speed = all(row.applied.objective == "speed" for row in found)
+    idle = f"; {gap:,} of these bytes are above the bound: {NOT_WORTH}"
+    return Text(f"{what} (--sort kernel lists them){idle if gap and is_speed else ''}")
 
 
 def kernels_table(

@@ -40,6 +40,9 @@ def explain_entry(
     }
 
 
+MAY_SHARE = "may share, each pair by itself"
+"""Heads pairs that may; what holds of each need not hold of a layout in which several share."""
+
 KEPT_APART = "kept apart, though nothing shows that they must be"
 """Heads pairs of which there is no proof that all plans could use, and no counterexample."""
 
@@ -92,14 +95,15 @@ def explain_summary(
     everything: bool = False,
     hoped: Judged | None = None,
     hoped_note: str = "",
+    is_idle: bool = False,
 ) -> Iterator[RenderableType]:
     """The layout that is chosen for a kernel, what bounds its bytes, and which pairs may share.
 
     `wanted` names the buffers asked for; `hoped` is a smaller plan that is not proved, and
-    `hoped_note` what it would gain. Pairs that are live together are only counted, unless
-    `everything` is set or a buffer is asked for.
+    `hoped_note` what it would gain; `is_idle` as for `layout_lines`. Pairs that are live together
+    are only counted, unless `everything` is set or a buffer is asked for.
     """
-    yield from layout_lines(subject, layouts, refutation_words(grounds))
+    yield from layout_lines(subject, layouts, refutation_words(grounds), is_idle=is_idle)
     plan, verdict = layouts.shipped
     if verdict.sound and plan.sharing_pairs():
         yield from grounds_lines(grounds, refuted=False)
@@ -153,8 +157,9 @@ def _first_cause(found: Explanation) -> str:
 
 Names = tuple[str, str]
 
-MOST_ALLOWED, MOST_REFUSED = 8, 4
-"""The most groups that are listed of pairs that may share, or that one reason keeps from it."""
+MOST_ALLOWED, MOST_REFUSED, MOST_KEPT = 8, 4, 2
+"""The most groups that are listed of pairs that may share, or that one reason keeps from it, or the
+compilers' rule."""
 
 SHORT = 60
 """Characters up to which pairs that are live at the same time are named, not counted."""
@@ -191,7 +196,9 @@ def grouped_lines(pairs: Sequence[Explanation]) -> Iterator[Text]:
 
 
 def _heading(pair: Explanation) -> str:
-    if pair.sharing is not Sharing.NOT_PROVED:
+    if pair.may_share:
+        return MAY_SHARE
+    if pair.sharing is Sharing.MUST_NOT:
         return pair.sharing.words
     return KEPT_APART if pair.judged else UNCHECKED
 
@@ -201,9 +208,9 @@ def _allowed(pairs: Sequence[Explanation]) -> Iterator[str]:
     yield from grouped([pair.names for pair in pairs], MOST_ALLOWED)
     for why, kept in _by(pairs, [pair.outer for pair in pairs]).items():
         if why:
-            count = "all" if len(kept) == len(pairs) else f"{len(kept)}"
-            who = f"{count} of them" if len(kept) > 2 else _named(kept)
-            yield f"the compilers' rule (policy outer) keeps {who} apart: {why}"
+            named = "; ".join(grouped([pair.names for pair in kept], MOST_KEPT))
+            who = "all of these" if len(kept) == len(pairs) > 1 else named
+            yield f"the compilers' rule (policy outer) keeps apart {who}: {why}"
 
 
 def _refused(pairs: Sequence[Explanation]) -> Iterator[str]:
@@ -237,7 +244,3 @@ def _by(pairs: Sequence[Explanation], keys: Sequence[str]) -> dict[str, list[Exp
     for pair, key in zip(pairs, keys, strict=True):
         found.setdefault(key, []).append(pair)
     return found
-
-
-def _named(pairs: Sequence[Explanation]) -> str:
-    return ", ".join(" and ".join(pair.names) for pair in pairs)

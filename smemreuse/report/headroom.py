@@ -10,22 +10,17 @@ from rich.text import Text
 from smemreuse.ir.labels import brief, end_of_scope
 from smemreuse.ir.source import place_words, source_of
 from smemreuse.report.data import Data, Subject, place_data
-from smemreuse.report.residents import residents_data
+from smemreuse.report.residents import l1_more, residents_data
 from smemreuse.report.titles import counted
 from smemreuse.results.headroom import Change, Headroom, NextBlock
 from smemreuse.results.plan import Plan
 from smemreuse.results.residents import REGISTERS, SHARED_MEMORY, RegisterSource
 from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.timeline import Step
+from smemreuse.targets.architectures import architecture
 
 MOST_LIVE = 8
 """Buffers at the peak that get a line each."""
-
-
-_WHY_NOT_SHARED = {
-    "speed": "could be shared (--objective bytes), but that gains neither a resident block nor L1",
-    "none": "could be shared, which --objective none does not",
-}
 
 
 @dataclass(frozen=True)
@@ -41,6 +36,19 @@ class ShippedHeadroom:
     def unshared(self) -> int:
         """Bytes that the shipped layout takes though a smaller one is proved."""
         return max(0, self.shipped.arena_bytes - self.smallest.arena_bytes)
+
+    @property
+    def why_unshared(self) -> str:
+        """Why those are not shared, by the objective."""
+        if self.objective == "none":
+            return "could be shared, which --objective none does not"
+        then, now = self.smallest.residents, self.shipped.residents
+        if self.objective != "speed" or then is None or now is None:
+            return "could be shared"
+        more = l1_more(then, now, architecture(now.arch))
+        l1 = f"gains {more // 1024} KB of L1, which is not worth its barriers in loops"
+        gain = l1 if more else "gains neither a resident block nor L1"
+        return f"could be shared (--objective bytes), but that {gain}"
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -98,7 +106,7 @@ def _beyond_lines(both: ShippedHeadroom) -> Iterator[Text]:
         return
     unshared = min(both.unshared, beyond)
     shares = {
-        _WHY_NOT_SHARED.get(both.objective, "could be shared"): unshared,
+        both.why_unshared: unshared,
         _APART if both.shipped.beyond else _GAPS: beyond - unshared,
     }
     parts = [(size, why) for why, size in shares.items() if size]

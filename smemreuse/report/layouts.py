@@ -59,11 +59,14 @@ SHIPS_WITH_HAZARD = (
 )
 
 
-def layout_lines(subject: Subject, layouts: Layouts, refuted: str = "") -> Iterator[Text]:
+def layout_lines(
+    subject: Subject, layouts: Layouts, refuted: str = "", *, is_idle: bool = False
+) -> Iterator[Text]:
     """The layout that is chosen, its bytes and verdict, and those that it is compared with.
 
     `refuted` is the hazard of the kernel that refutes what a proof of sharing assumes: of layouts
-    that share bytes it is told that they are proved but for that.
+    that share bytes it is told that they are proved but for that. `is_idle` tells that fewer bytes
+    than the default merge's gain nothing else.
     """
     plan, verdict = layouts.shipped
     yield Text(f"{subject.kernel.name} ({subject.scope})", style="bold")
@@ -78,6 +81,9 @@ def layout_lines(subject: Subject, layouts: Layouts, refuted: str = "") -> Itera
     elif not plan.provenance.is_own:
         other, found = layouts.default
         against = _against(other.arena_bytes, plan.arena_bytes)
+        if verdict.sound and found.sound and other.arena_bytes == plan.arena_bytes:
+            against += ", so either will do"
+        against += ", which gains neither a resident block nor L1" if is_idle else ""
         told = _told(other, found, refuted and "as above").append(against)
         yield Text(f"{name}{other.arena_bytes:,} bytes ").append_text(told)
     if plan.sharing_pairs():

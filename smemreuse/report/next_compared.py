@@ -37,7 +37,7 @@ def after_compare(rows: Sequence[Comparison], options: Mapping[str, Options]) ->
         return NO_BUFFERS
     concerns = [one for one in Concern if one is not Concern.STOCK_UNSOUND]
     for concern in concerns:
-        concerned = [row for row in held if row.concern is concern and not _is_idle(row)]
+        concerned = [row for row in held if row.concern is concern]
         if concerned:
             worst = max(concerned, key=lambda row: row.weight)
             file = path(worst.file)
@@ -71,13 +71,6 @@ def _gains(row: Comparison) -> bool:
     """Whether the chosen layout gains what it is planned for, as far as that is known."""
     more = row.gained_l1
     return row.applied.objective != "speed" or row.gains_block or more is None or more > 0
-
-
-def _is_idle(row: Comparison) -> bool:
-    """Whether all that may be said against a kernel is a layout that would gain it no block, which
-    is all that `speed` is about."""
-    is_speed = row.applied.objective == "speed"
-    return is_speed and row.concern is Concern.HOPED and not row.hoped_gains
 
 
 def _why_no_fewer(rows: Sequence[Comparison]) -> str:

@@ -24,6 +24,7 @@ from smemreuse.report.next_step import (
     path,
     quoted,
 )
+from smemreuse.report.residents import NOT_WORTH
 from smemreuse.results.audit import Checked
 from smemreuse.results.comparison import Concern
 from smemreuse.results.gate import Gate
@@ -39,7 +40,7 @@ BUILD = (
 NOTHING_SHARED = "no two buffers share bytes in this layout"
 SMALLEST = "this is the smallest arena; no sharing that is allowed saves a byte"
 _NOT_SHARED = {
-    "speed": "sharing gains neither a resident block nor L1; --objective bytes plans the smallest",
+    "speed": f"{NOT_WORTH}; --objective bytes plans the smallest",
 }
 """Why a layout shares no bytes though a smaller one may, by its objective."""
 

@@ -49,19 +49,28 @@ class PlanBlocks:
 
 
 def gain_note(kernel: Kernel, hoped: Plan, chosen: Plan, arch: Architecture | None) -> str:
-    """What a smaller layout that is not proved would gain of resident blocks, and why it may be
-    smaller than the bound of the chosen one, in parentheses behind a space."""
-    more = blocks_more(kernel, hoped, chosen, arch)
-    parts = [] if more is None else [f"{counted(more, 'block')} more" if more else "no block more"]
+    """What a smaller layout that is not proved would gain of resident blocks and L1, and why it may
+    be smaller than the bound of the chosen one, in parentheses behind a space."""
+    on, _ = architecture_for(kernel, arch)
+    then, now = (residents_of(kernel, [plan], on) for plan in (hoped, chosen))
+    parts = [] if then is None or now is None else [_gained(then, now, on)]
     if hoped.arena_bytes < chosen.lower_bound_bytes:
-        parts.append("below dataflow's lower bound, as it is planned from shorter live ranges")
+        parts.append("by live ranges shorter than the lower bound's")
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def blocks_more(kernel: Kernel, hoped: Plan, chosen: Plan, arch: Architecture | None) -> int | None:
-    """How many resident blocks an SM has more under one layout than under another."""
-    then, now = (blocks_of(kernel, [plan], arch) for plan in (hoped, chosen))
-    return None if then is None or now is None else then - now
+def _gained(then: Residents, now: Residents, arch: Architecture) -> str:
+    """What some resident blocks are more than others: blocks or, of as many, what they leave."""
+    if then.blocks > now.blocks:
+        return f"{counted(then.blocks - now.blocks, 'block')} more"
+    more = l1_more(then, now, arch)
+    return f"{more // 1024} KB more to L1" if more else "no block and no L1 more"
+
+
+def l1_more(then: Residents, now: Residents, arch: Architecture) -> int:
+    """Bytes that some resident blocks leave to L1 more than as many others; else 0."""
+    is_alike = then.blocks == now.blocks
+    return max(0, l1_left(then, arch) - l1_left(now, arch)) if is_alike else 0
 
 
 def l1_of(kernel: Kernel, plan: Plan, arch: Architecture | None) -> int | None:
@@ -72,6 +81,8 @@ def l1_of(kernel: Kernel, plan: Plan, arch: Architecture | None) -> int | None:
 
 
 AS_LARGE = "the default merge takes as many bytes, and is proved sound"
+NOT_WORTH = "sharing them gains no block, and no L1 that is worth its barriers"
+"""Why objective `speed` shares no more."""
 NO_FASTER = "fewer bytes than the default merge's gain neither a resident block nor L1"
 
 

@@ -71,8 +71,8 @@ class Comparison:
     """One kernel and storage scope of a file under each policy, by its name.
 
     `line` is where its first shared buffer is allocated. `limit` says in words what a block may
-    have at most, `hoped` of a smaller plan that is not proved, and why it is not; that takes
-    `hoped_bytes`, and `hoped_gains` a block, or may. Blocks are those of an SM of `arch`. `change`
+    have at most, `hoped` of a smaller plan that is not proved and that the objective would
+    have, and why it is not; that takes `hoped_bytes`. Blocks are those of an SM of `arch`. `change`
     is what became of it since a baseline, None without one. `default_bytes`, `default_blocks`
     and `default_l1` are those of the default merge of its `compiler`, which leaves static shared
     memory as it is; None where it makes no layout. `default` has all of it, where it was judged.
@@ -88,7 +88,6 @@ class Comparison:
     policies: Mapping[str, PolicyResult]
     hoped: str | None = None
     hoped_bytes: int | None = None
-    hoped_gains: bool = True
     arch: str = ""
     change: BaselineChange | None = None
     compiler: str = ""

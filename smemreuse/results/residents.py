@@ -29,6 +29,9 @@ class RegisterSource(str, Enum):
         return self.value
 
 
+MOST_REGISTERS = 255
+"""The most that a thread can have, on every architecture."""
+
 ESTIMATED = "estimated from local arrays, not ptxas' count"
 _FROM = {
     RegisterSource.PTXAS: "by ptxas",
@@ -48,7 +51,8 @@ class Registers:
     @property
     def words(self) -> str:
         """As in `162 a thread, by ptxas`."""
-        return f"{self.count} a thread, {self.origin}"
+        most = ", the most that one can have" if self.count == MOST_REGISTERS else ""
+        return f"{self.count} a thread{most}, {self.origin}"
 
     @property
     def origin(self) -> str:

@@ -22,12 +22,12 @@ from smemreuse.errors import PlanError
 from smemreuse.ir.expr import constant
 from smemreuse.ir.kernel import Kernel
 from smemreuse.ir.launch import AXES, launches, tag_of
+from smemreuse.results.residents import MOST_REGISTERS
 
 _KB = 1024
 WARP = 32
 REGISTERS = 64 * 1024
-MOST_REGISTERS = 255
-"""Registers of an SM, and the most that a thread can have, on every architecture here."""
+"""Registers of an SM, on every architecture here."""
 PARTS = 4
 """Equal parts of an SM, each with its share of the registers and of the warps."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from smemreuse.results.advice import Estimate
+from smemreuse.results.residents import MOST_REGISTERS
 from smemreuse.targets.architectures import (
-    MOST_REGISTERS,
     WARP,
     Architecture,
     most_by_registers,

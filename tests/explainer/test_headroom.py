@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from smemreuse.explainer.headroom import headroom_of
-from smemreuse.explainer.plans import judged_plan
-from smemreuse.report.headroom import change_words
+from smemreuse.explainer.plans import judged_plan, side_by_side
+from smemreuse.report.headroom import ShippedHeadroom, change_words
 from smemreuse.results.headroom import ChangeKind, Headroom
 from smemreuse.targets.architectures import architecture
 from tests.compilers.text.texts import LAUNCH, dump, kernel_of
@@ -162,3 +162,17 @@ def test_what_stops_one_more_block_after_a_change_is_told() -> None:
     assert ", 2 blocks (registers allow no more), if the loop " in change_words(gains, found)
     bare = replace(gains, stopped_by=("shared memory",))
     assert ", 2 blocks, if the loop " in change_words(bare, found)
+
+
+def test_what_is_not_shared_for_speed_says_what_it_would_gain() -> None:
+    (kernel,) = kernels_of(DUMPS / "batched_gemm.sm_80.tir")
+    apart = headroom_of(kernel, "shared.dyn", plan=side_by_side(kernel, "shared.dyn"))
+    least = headroom_of(kernel, "shared.dyn")
+    speed = "could be shared (--objective bytes), but that gains"
+    told = ShippedHeadroom(apart, least, "speed").why_unshared
+    assert told == f"{speed} 32 KB of L1, which is not worth its barriers in loops"
+    alike = ShippedHeadroom(apart, replace(least, residents=apart.residents), "speed").why_unshared
+    assert alike == f"{speed} neither a resident block nor L1"
+    assert ShippedHeadroom(apart, least, "bytes").why_unshared == "could be shared"
+    none = ShippedHeadroom(apart, least, "none").why_unshared
+    assert none == "could be shared, which --objective none does not"

@@ -177,9 +177,9 @@ def test_whether_two_have_one_number_may_not_be_known() -> None:
     crossing = "As[tx % 64] = D[tx]\nO[tx] = As[63 - tx % 64]\n"
     body = under("if tx < 64", perhaps) + under("else", crossing)
     report = report_on(kernel_of(body, threads=128, declared=declared), later=True)
-    (doubt,) = (one for one in report.unknown if "may both get" in one)
+    (doubt,) = (one for one in report.unknown if "may both be" in one)
     assert re.search(
-        r"insert at `.*` \(line \d+\) and at `.*` \(line \d+\) may both get the number 3,", doubt
+        r"insert at `.*` \(line \d+\) and at `.*` \(line \d+\) may both be named barrier 3,", doubt
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,20 @@ def test_a_smaller_plan_that_is_not_proved_is_told_with_its_reason() -> None:
     assert hoped.verdict.verdict is UNPROVED
     reasons = [one.verdict.first_finding for one in chosen.refused]
     assert len(reasons) == len(set(reasons))
+
+
+def test_nothing_is_hoped_of_a_plan_no_smaller_than_a_proved_one() -> None:
+    """Objective speed may choose a larger one."""
+    kernel = dumped("batched_gemm.sm_80")
+    found = search(kernel, SPEED)
+    chosen, least = found.best().plan, plan_kernel(kernel, DYN)
+    assert chosen.arena_bytes > least.arena_bytes
+    unproved = Verdict(UNPROVED, uncovered=("?",))
+    found.refused.append(Candidate(kernel, least).with_verdict(unproved))
+    assert not [*found.refused_below(chosen)]
+    smaller = replace(least, arena_bytes=least.arena_bytes - 256)
+    found.refused.append(Candidate(kernel, smaller).with_verdict(unproved))
+    assert [one.plan for one in found.refused_below(chosen)] == [smaller]
 
 
 def test_a_wanted_rule_gives_way_to_what_is_proved() -> None:

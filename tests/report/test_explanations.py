@@ -27,6 +27,7 @@ from tests.report.made import (
     SUBJECT,
     TOGETHER,
     A,
+    B,
     C,
     buffer,
     cells,
@@ -105,7 +106,14 @@ def test_the_layout_that_ships_comes_first_and_what_it_is_compared_with() -> Non
         "  TileLang's default merge: 65,536 bytes (proved sound); chosen: 50.0 % fewer",
         "  buffers side by side: 65,536 bytes; chosen: 50.0 % fewer",
     ]
-    assert any("As and Cs" in line for line in rest)
+    assert "  As, Bs with Cs" in rest
+
+
+def test_fewer_bytes_that_gain_nothing_say_so() -> None:
+    lines = [*explain_summary(out(), SUBJECT, shipped(SHARED), (), (), is_idle=True)]
+    assert str(lines[2]).endswith(
+        "chosen: 50.0 % fewer, which gains neither a resident block nor L1"
+    )
 
 
 def test_a_proof_that_lint_refutes_is_not_called_one() -> None:
@@ -119,7 +127,7 @@ def test_a_proof_that_lint_refutes_is_not_called_one() -> None:
         "race between lines 4 and 7 (As))"
     )
     but = "proved, but for a hazard of the kernel itself"
-    assert lines[3].endswith(f"32,768 bytes ({but}: as above); the same size")
+    assert lines[3].endswith(f"32,768 bytes ({but}: as above); the same size, so either will do")
     assert lines[2] == f"  {SHIPS_WITH_HAZARD}"
     alone = [str(one) for one in explain_summary(out(), SUBJECT, shipped(APART), (), (), refuted)]
     assert alone[1].endswith("no buffers share bytes (proved sound)")
@@ -168,7 +176,8 @@ def test_a_layout_of_the_compiler_that_is_kept_is_named() -> None:
 def test_what_shares_nothing_is_called_so() -> None:
     lines = summary(shipped(APART))
     assert lines[1] == "  chosen: 65,536 bytes, no buffers share bytes (proved sound)"
-    assert lines[2].endswith("default merge: 65,536 bytes (proved sound); the same size")
+    usual = "default merge: 65,536 bytes (proved sound)"
+    assert lines[2].endswith(f"{usual}; the same size, so either will do")
     alone = Layouts("TileLang", (APART, PROVED), None, APART)
     assert "  TileLang's default merge: none, it does not compile this kernel" in summary(alone)
 
@@ -182,8 +191,8 @@ def test_without_pairs_it_says_why() -> None:
 
 
 def test_it_is_told_of_how_many_pairs_the_compilers_rule_is() -> None:
-    kept = [replace(explanation(A, C), outer="both are touched in a loop")] * 3
-    rule, why = "  the compilers' rule (policy outer) keeps", "apart: both are touched in a loop"
-    assert [*grouped_lines(kept)][-1].plain == f"{rule} all of them {why}"
-    free = replace(explanation(A, C), outer="")
-    assert [*grouped_lines([*kept, free])][-1].plain == f"{rule} 3 of them {why}"
+    kept = [replace(explanation(*pair), outer="both are in a loop") for pair in ((A, C), (B, C))]
+    rule, why = "  the compilers' rule (policy outer) keeps apart", "both are in a loop"
+    assert [*grouped_lines(kept)][-1].plain == f"{rule} all of these: {why}"
+    free = replace(explanation(A, B), outer="")
+    assert [*grouped_lines([*kept, free])][-1].plain == f"{rule} As, Bs with Cs: {why}"

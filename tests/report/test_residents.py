@@ -9,7 +9,6 @@ from smemreuse.report.comparisons import comparison
 from smemreuse.report.residents import (
     AS_LARGE,
     NO_FASTER,
-    blocks_more,
     gain_note,
     why_all,
     why_as_default,
@@ -25,25 +24,24 @@ def test_a_smaller_layout_says_what_it_would_gain() -> None:
     (kernel,) = kernels_of(DUMPS / "batched_gemm.sm_80.tir")
     apart = replace(plan_kernel(kernel, "shared.dyn", objective="none"), lower_bound_bytes=0)
     merged = plan_kernel(kernel, "shared.dyn", objective="bytes")
-    for name, more, told in (
-        ("sm_80", 0, " (no block more)"),  # which registers stop
-        ("sm_120", 1, " (1 block more)"),
+    for name, told in (
+        ("sm_80", " (32 KB more to L1)"),  # registers stop a block
+        ("sm_120", " (1 block more)"),
     ):
-        on = architecture(name)
-        assert blocks_more(kernel, merged, apart, on) == more
-        assert gain_note(kernel, merged, apart, on) == told
+        assert gain_note(kernel, merged, apart, architecture(name)) == told
+    few = replace(apart, arena_bytes=apart.arena_bytes - 256)
+    assert gain_note(kernel, few, apart, architecture("sm_80")) == " (no block and no L1 more)"
 
 
 def test_a_layout_below_the_bound_says_why_it_may_be() -> None:
     bound = replace(APART, lower_bound_bytes=48 * KB)
     hoped = (SHARED, Verdict(UNPROVED, uncovered=("why not",)))
     found = comparison(SUBJECT, 0, [(bound, Verdict(SOUND))], hoped)
-    below = "below dataflow's lower bound, as it is planned from shorter live ranges"
+    below = "by live ranges shorter than the lower bound's"
     assert (
         found.hoped
         == f"a smaller layout of 32,768 bytes (2 blocks more; {below}) is unproved: why not"
     )
-    assert found.hoped_gains
 
 
 def test_a_plan_that_gains_nothing_over_the_default_merge_says_why() -> None:

@@ -87,7 +87,7 @@ def test_the_totals() -> None:
 def test_a_kernel_of_two_scopes_is_one() -> None:
     static = replace(FINE, scope="shared")
     first, *_ = summary_lines([FINE, static, replace(FINE, kernel="other", buffers=0)])
-    told = "1 file: 2 kernels, 1 with shared memory; 2 layouts, as some kernels have two "
+    told = "1 file: 2 kernels, 1 with shared memory; 2 layouts, as 1 kernel has two "
     assert first.plain.startswith(f"{told}storage scopes; bytes of all")
 
 
@@ -226,12 +226,14 @@ def test_bytes_above_the_bound_of_kernels_that_are_only_counted() -> None:
     """Such bytes are shared only where that gains something."""
     fitting = unchanged_line([FINE, FINE]).plain
     assert fitting.endswith("proved sound (--sort kernel lists them)")
-    loose = row(result("outer", 1024), result("dataflow", 1024, lower_bound_bytes=1000))
-    told = unchanged_line([FINE, loose, loose]).plain
+    fast = result("dataflow", 1024, lower_bound_bytes=1000, objective="speed")
+    told = unchanged_line([row(result("outer", 1024), fast)] * 2).plain
     assert told.endswith(
-        "(--sort kernel lists them); 48 of these bytes are above the bound: sharing gains neither "
-        "a block nor L1"
+        "(--sort kernel lists them); 48 of these bytes are above the bound: sharing them gains no "
+        "block, and no L1 that is worth its barriers"
     )
+    without = row(result("outer", 1024), replace(fast, objective="none"))
+    assert unchanged_line([without]).plain.endswith("(--sort kernel lists them)")
 
 
 def test_the_default_merge_decides_what_is_saved() -> None:

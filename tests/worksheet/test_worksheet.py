@@ -9,7 +9,8 @@ from hypothesis import given, settings
 
 from smemreuse.errors import PlanError
 from smemreuse.results.advice import Validation
-from smemreuse.targets.architectures import ARCHITECTURES, MOST_REGISTERS
+from smemreuse.results.residents import MOST_REGISTERS
+from smemreuse.targets.architectures import ARCHITECTURES
 from smemreuse.targets.cards import Card, card, card_for
 from smemreuse.worksheet import Workload, advise
 from smemreuse.worksheet.judge import (

@@ -87,13 +87,13 @@ class SharedNumber:
 
     def __str__(self) -> str:
         given = self.one.numbers
-        number = f"the number {given.start}" if given and len(given) == 1 else "one number"
+        name = f"named barrier {given.start}" if given and len(given) == 1 else "one named barrier"
         first, second = (
             f"`{label(one.stmt)}`{at_line(one.stmt.line)}" for one in (self.one, self.two)
         )
         return (
-            f"barriers that the compiler may insert at {second} and at {first} may both get "
-            f"{number}, though different threads come to them"
+            f"barriers that the compiler may insert at {second} and at {first} may both be "
+            f"{name}, though different threads come to them"
         )
 
 
