@@ -60,13 +60,18 @@ from smemreuse.results.matching import KernelName
 from smemreuse.versions import TILELANG, version_of
 
 FINDINGS = (
-    "in brackets: a finding's id, for --show, for `reproduce --finding`, to accept it in "
-    "smemreuse.toml; lines are those of the dump, and loop variables those of the first "
-    "iterations that were found"
+    "in brackets: a finding's id, for --show, or to accept it in smemreuse.toml; lines are those "
+    "of the dump, and loop variables those of the first iterations that were found"
 )
 
 CERTAIN = (
-    "certain: the PTX ISA allows an order of execution that goes wrong; a GPU may never choose it"
+    "certain by PTX: the ISA allows an order of execution that goes wrong; a GPU may never choose "
+    "it"
+)
+
+ON_A_GPU = (
+    "to see one go wrong on a GPU: smemreuse reproduce SCRIPT --finding ID -o findings, where "
+    "SCRIPT compiles the kernel"
 )
 
 EACH = "--each tells each hazard in full, those of one cause too"
@@ -284,6 +289,8 @@ def _tables(
             yield Text(CERTAIN, style="dim")
         if told:
             yield Text(FINDINGS, style="dim")
+        if any(one.is_tilelang and any(each.certain for each in one.hazards) for one in shown):
+            yield Text(ON_A_GPU, style="dim")
         if not each and any(has_more(linted.open_hazards) for linted in shown):
             yield Text(EACH, style="dim")
         named = (identity.short for linted in shown for _, identity in linted.open_hazards)

@@ -275,8 +275,8 @@ def look_in_time(name: str, waited: str, site: Site, acting: np.ndarray) -> Mend
 
 
 def likewise(mend: Mend, sites: Sequence[Site]) -> Mend:
-    """The same at further sites, each named once."""
-    places = list(dict.fromkeys(map(_at, sites)))
+    """The same at further sites, each named once, in the order of their lines."""
+    places = list(dict.fromkeys(map(_at, sorted(sites, key=lambda one: one.line or 0))))
     if not places:
         return mend
     named = f"{', '.join(places[:-1])} and {places[-1]}" if len(places) > 1 else places[0]

@@ -194,7 +194,8 @@ class OrderHazards(Collected):
         )
         witness = (
             f"{first} {bytes_} of {name} at {one} through the generic proxy, and {second} "
-            f"{words.pronoun(bytes_)} at {two} through the async proxy, with no proxy fence between"
+            f"{words.pronoun(bytes_)} at {two} through the async proxy, with no proxy fence "
+            "between: no barrier or mbarrier orders the two proxies"
         )
         hazard = Hazard(
             HazardKind.MISSING_FENCE,

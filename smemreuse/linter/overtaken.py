@@ -183,16 +183,16 @@ class OvertakenWaits(Collected):
         end = self._completed.get(phase)  # none of a round that a fast forward leaves out
         others, place = ("other threads", "") if end is None else (end.who, f" at {end.place}")
         completes = f"phase {looked.needed} of {name}{place}"
-        tardy = "if it" if who.startswith("thread ") else "one of these that"
+        tardy = f"If {who}" if who.startswith("thread ") else f"One of {who} that"
+        then = ", it" if who.startswith("thread ") else ""
         hazard = Hazard(
             HazardKind.MISSED_PHASE,
             certain,
             site,
             (storage.name,),
             f"{words.does(who, 'wait')} at {site} {waits}; "
-            f"{words.does(others, 'complete')} {completes} without waiting for {who}: {tardy} "
-            f"comes to the wait only after that waits for phase {looked.needed + 1} to end, and "
-            "that phase may never end",
+            f"{words.does(others, 'complete')} {completes} without waiting for {who}. {tardy} "
+            f"comes later{then} waits for phase {looked.needed + 1} to end, which may never be",
             mends.look_in_time(
                 name, name if awaited is None else format_expr(awaited), site, acting
             ),

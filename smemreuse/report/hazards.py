@@ -187,8 +187,8 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
 
 
 IN_A_BUILD = (
-    "to have all fixes in a build, compile the TileLang function inside `with "
-    "smemreuse.tilelang.merge(mend=True):`"
+    "to have all fixes in a build, and smemreuse's layout, compile the TileLang function inside "
+    "`with smemreuse.tilelang.merge(mend=True):`"
 )
 
 

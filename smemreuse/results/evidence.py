@@ -59,13 +59,13 @@ class Sighting:
         if not self.shown:
             return f"{what} did not fail in {self.launches:,} launches {where}"
         counts = [f"{self.hung:,} hung"] if self.hung else []
+        launches = ""
         if self.wrong:
-            right = self.shown - self.hung
-            wrong = f"{self.wrong:,} of {self.launches:,} launches"
-            counts.append(f"{right:,} gave wrong results in {wrong}")
+            counts.append(f"{self.shown - self.hung:,} gave wrong results")
+            launches = f", in {self.wrong:,} of {self.launches:,} launches"
         others = self.kernels - self.shown
         fine = f"; {others:,} did not fail" if others else ""
-        return f"of {what}, {' and '.join(counts)} {where}{fine}"
+        return f"of {what}, {' and '.join(counts)} {where}{launches}{fine}"
 
 
 @cache

@@ -62,7 +62,7 @@ def test_the_table_tells_where_what_and_the_mend() -> None:
     text = " ".join(run("lint", RACE).stdout.split())
     assert text.startswith("hazards: ")
     assert "linted with the barriers that the dump has" in text
-    assert "line 23: race (certain): thread 0 writes byte 0 of As" in text
+    assert "line 23: race (certain by PTX, the author's): thread 0 writes byte 0 of As" in text
     assert "fix: let threads 0-127 meet at a barrier between line 22 and line 23." in text
 
 
@@ -208,7 +208,10 @@ def test_a_certain_finding_says_what_such_hazards_did_on_hardware() -> None:
     assert any(one["wrong"] == one["launches"] > 0 for one in hazard["seen"])
     assert hazard["mechanism"] == "read after write"
     told = " ".join(run("lint", RACE).stdout.split())
-    assert "of 3 other kernels with race (read after write), 3 gave wrong results in 37" in told
+    assert "of 3 other kernels with race (read after write), 3 gave wrong results on an " in told
+    assert ", in 37 of " in told, "launches"
+    assert "certain by PTX: the ISA allows" in told
+    assert "smemreuse reproduce SCRIPT --finding ID" in told
     (possible,) = run_json("lint", POSSIBLE, "--format", "json")["kernels"][0]["hazards"]
     assert possible["seen"] == []
     assert "other kernels" not in run("lint", POSSIBLE).stdout

@@ -565,13 +565,13 @@ def test_a_warp_that_nobody_waits_for_misses_a_phase() -> None:
     assert (hazard.kind, hazard.certain) == (HazardKind.MISSED_PHASE, True)
     assert hazard.agents == ("threads 32-63", "threads 64-127")
     waits, rest = hazard.witness.split("; ")
-    completes, late = rest.split(": ")
+    completes, late = rest.split(". ")
     assert waits.startswith("threads 32-63 wait at `mbarrier_wait_parity(")
     assert "for the end of phase" in waits or "which returns at once until phase 0 ends" in waits
     assert completes.startswith("threads 64-127 complete phase ")
     assert completes.endswith(" without waiting for threads 32-63")
-    assert late.startswith("one of these that comes to the wait only after that waits for phase ")
-    assert late.endswith(" to end, and that phase may never end")
+    assert late.startswith("One of threads 32-63 that comes later waits for phase ")
+    assert late.endswith(" to end, which may never be")
     assert (hazard.mend.remedy, hazard.mend.threads) == (Remedy.NARROW, (0, 32))
     assert report.assumptions == ()
 
