@@ -195,7 +195,7 @@ class OrderHazards(Collected):
         witness = (
             f"{first} {bytes_} of {name} at {one} through the generic proxy, and {second} "
             f"{words.pronoun(bytes_)} at {two} through the async proxy, with no proxy fence "
-            "between: no barrier or mbarrier orders the two proxies"
+            "between, which no mbarrier replaces"
         )
         hazard = Hazard(
             HazardKind.MISSING_FENCE,
