@@ -230,7 +230,7 @@ def _fitting_words(one: Fit) -> str:
     if one.default_fits and one.default_bytes is not None:
         told = f"{default}, {one.limit - one.default_bytes:,} left"
         same = one.default_bytes == one.bytes
-        ours = f"{MERGED} takes as many" if same else f"{one.bytes:,} in {MERGED}"
+        ours = f"{MERGED} also takes {one.bytes:,}" if same else f"{one.bytes:,} in {MERGED}"
     else:
         told = f"{one.bytes:,} bytes in {MERGED}, {one.limit - one.bytes:,} left"
         ours = "" if one.default_bytes is None else f"{default}, which does not fit"

@@ -33,7 +33,7 @@ def test_what_fits_is_only_counted() -> None:
     assert " ".join(done.stdout.split()) == (
         "1 kernel, at most 50,000 bytes a block: 1 fits by TileLang's default merge "
         f"{FLASH}: flash_attention_kernel (shared.dyn) fits: 41,984 bytes by TileLang's default "
-        "merge, 8,016 left; smemreuse's smallest layout takes as many "
+        "merge, 8,016 left; smemreuse's smallest layout also takes 41,984 "
         "next: nothing to do: every kernel fits as compiled, without smemreuse"
     )
 
