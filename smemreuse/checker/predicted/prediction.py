@@ -80,8 +80,8 @@ class ThreadSyncView:
             body, paths, indices, axes, keeps_where_all_agree=rules.keeps_where_all_agree
         )
         followed = frozenset(followed_by_barriers(body, rules))
-        collisions = Collisions(paths, entries, rules)
         ranges = AccessRanges(paths, thread_extents(body))
+        collisions = Collisions(paths, entries, rules, ranges)
         return ThreadSyncView(rules, paths, collisions, ranges, indices, fenced, branches, followed)
 
 

@@ -68,6 +68,10 @@ class AccessEntry:
         return (*conditions, self.extent, *(() if self.index is None else (self.index,)))
 
 
+Made = tuple[Stmt, AccessEntry]
+"""An access entry of a statement."""
+
+
 @dataclass(frozen=True)
 class _Context:
     """What an expression is an operand of."""

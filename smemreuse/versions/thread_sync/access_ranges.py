@@ -12,8 +12,7 @@ from smemreuse.ir.expr import Call, Var, constant, same, variables_in, walk
 from smemreuse.ir.kernel import Bind, For, If, Stmt, While, expressions_of
 from smemreuse.semantics.bounds import Interval
 from smemreuse.semantics.evaluate import is_arithmetic
-from smemreuse.versions.thread_sync.access_entries import AccessEntry
-from smemreuse.versions.thread_sync.collisions import Made
+from smemreuse.versions.thread_sync.access_entries import AccessEntry, Made
 from smemreuse.versions.thread_sync.differences import Indexed, differences, reach_of
 from smemreuse.versions.thread_sync.once import once
 from smemreuse.versions.thread_sync.path_conditions import PathConditions
@@ -105,6 +104,28 @@ class AccessRanges:
             return begin[0], begin[1] + extent[1] - 1
         least, most = span(entry)
         return begin[0] + least // entry.width, begin[1] + most // entry.width
+
+    def lie_apart(self, one: Made, two: Made, loop: For | None, begins: tuple[int, int]) -> bool:
+        """Whether elements surely begin at different bytes; of pointers whether the elements that
+        the one reaches come before the other's, each counted in its own width. Their buffers begin
+        at the bytes `begins`; the two are accesses of one kind, of which the index is known."""
+        if not one[1].by_pointer:
+            return self._differ(one, two, loop, begins[0] - begins[1])
+        mine, theirs = self.reach(one), self.reach(two)
+        if mine is None or theirs is None:
+            return False
+        shift = begins[0] // one[1].width - begins[1] // two[1].width
+        return mine[1] + shift < theirs[0] or theirs[1] < mine[0] + shift
+
+    def _differ(self, one: Made, two: Made, loop: For | None, shift: int) -> bool:
+        """Whether elements surely begin at different bytes; `shift` is by how many the one's buffer
+        begins after the other's."""
+        found = self.differences(one, two, loop)
+        before, after = span(one[1]), span(two[1])
+        return found is not None and all(
+            low + shift + before[0] - after[1] > 0 or high + shift + before[1] - after[0] < 0
+            for low, high in found
+        )
 
     @once
     def _ranges(self, stmt: Stmt) -> Mapping[Var, Interval]:

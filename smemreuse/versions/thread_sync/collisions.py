@@ -33,7 +33,8 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.versions.thread_sync import BoundValues, ThreadSync
-from smemreuse.versions.thread_sync.access_entries import AccessEntry
+from smemreuse.versions.thread_sync.access_entries import AccessEntry, Made
+from smemreuse.versions.thread_sync.access_ranges import AccessRanges
 from smemreuse.versions.thread_sync.active_threads import (
     ActiveThreads,
     Symbols,
@@ -60,8 +61,6 @@ GUESS = 0
 MAX_ELEMENTS = 1 << 18
 MAX_INDEX = 1 << 48
 
-Made = tuple[Stmt, AccessEntry]
-
 
 class Collisions:
     """Whether pairs of statements of one kernel collide for the pass; each pair is compared once.
@@ -75,9 +74,11 @@ class Collisions:
         paths: PathConditions,
         entries: Mapping[Stmt, tuple[AccessEntry, ...]],
         rules: ThreadSync,
+        ranges: AccessRanges,
     ):
         self._paths = paths
         self._rules = rules
+        self._ranges = ranges
         self.entries = entries
         self._known: dict[tuple[object, ...], bool] = {}
         self._elements: dict[tuple[object, ...], EntryElements | None] = {}
@@ -142,15 +143,17 @@ class Collisions:
             one[0], two[0]
         ):
             return False
-        begin = (offsets.get(first.buffer, 0), offsets.get(second.buffer, 0))
+        mine, theirs = (
+            offsets.get(entry.buffer, 0) // entry.width * entry.width for entry in (first, second)
+        )
+        places: tuple[int, ...] = (mine - theirs,)
         if first.by_pointer:
-            places: tuple[int, ...] = (begin[0] // first.width, begin[1] // second.width)
-        else:
-            places = (begin[1] // second.width * second.width,)
-            places = (begin[0] // first.width * first.width - places[0],)
+            places = (mine // first.width, theirs // second.width)
         key = (first, second, loop, places)
         if key not in self._known:
-            self._known[key] = self._collide_at(one, two, loop, places, spend)
+            self._known[key] = not self._ranges.lie_apart(
+                one, two, loop, (mine, theirs)
+            ) and self._collide_at(one, two, loop, places, spend)
         return self._known[key]
 
     def _collide_at(

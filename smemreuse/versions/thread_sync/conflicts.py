@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from enum import Enum
 
 from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, For
-from smemreuse.versions.thread_sync.access_entries import AccessEntry
-from smemreuse.versions.thread_sync.access_ranges import AccessRanges, span
-from smemreuse.versions.thread_sync.collisions import Collisions, Made
+from smemreuse.versions.thread_sync.access_entries import AccessEntry, Made
+from smemreuse.versions.thread_sync.access_ranges import AccessRanges
+from smemreuse.versions.thread_sync.collisions import Collisions
 from smemreuse.versions.thread_sync.elements import Spend
 
 COMPARED = 16
@@ -71,7 +71,8 @@ class Conflicts:
             return Conflict.MAYBE
         if not self._have_places(first, second):
             return Conflict.NO if self._are_inside(one, two) else Conflict.MAYBE
-        if self._lie_apart(one, two, loop):
+        begins = (self._offsets.get(first.buffer, 0), self._offsets.get(second.buffer, 0))
+        if self._ranges.lie_apart(one, two, loop, begins):
             return Conflict.NO
         found = self._collisions.collide(one, two, loop, self._offsets, self._spend)
         return Conflict.YES if found else Conflict.MAYBE
@@ -104,28 +105,6 @@ class Conflicts:
         if reach is None or size is None:
             return False
         return reach[0] >= 0 and (reach[1] + 1) * entry.width <= size
-
-    def _lie_apart(self, one: Made, two: Made, loop: For | None) -> bool:
-        """Whether elements surely begin at different bytes; of pointers whether the elements that
-        the one reaches come before the other's, each counted in its own width."""
-        places = [self._offsets.get(entry.buffer, 0) for _, entry in (one, two)]
-        if one[1].by_pointer:
-            mine, theirs = self._ranges.reach(one), self._ranges.reach(two)
-            if mine is None or theirs is None:
-                return False
-            shift = places[0] // one[1].width - places[1] // two[1].width
-            return mine[1] + shift < theirs[0] or theirs[1] < mine[0] + shift
-        return self._differ(one, two, loop, places[0] - places[1])
-
-    def _differ(self, one: Made, two: Made, loop: For | None, shift: int) -> bool:
-        """Whether elements surely begin at different bytes; `shift` is by how many the one's buffer
-        begins after the other's."""
-        found = self._ranges.differences(one, two, loop)
-        before, after = span(one[1]), span(two[1])
-        return found is not None and all(
-            low + shift + before[0] - after[1] > 0 or high + shift + before[1] - after[0] < 0
-            for low, high in found
-        )
 
 
 def _are_of_one_kind(first: AccessEntry, second: AccessEntry) -> bool:

@@ -26,8 +26,7 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.semantics.table import evaluated_call
-from smemreuse.versions.thread_sync.access_entries import AccessEntry
-from smemreuse.versions.thread_sync.collisions import Made
+from smemreuse.versions.thread_sync.access_entries import AccessEntry, Made
 from smemreuse.versions.thread_sync.conflicts import Conflict, Conflicts
 
 _OF_OTHERS = ((Const("warp"),), (Const("cluster"),))

@@ -174,3 +174,22 @@ def test_a_loop_may_begin_at_data(count: str, found: bool) -> None:
     kernel = kernel_of(under(f"for k in range(D[1], D[1] + {count})", body))
     read, written = _touching(kernel, "As")
     assert collides(kernel, written, read, loop_of(kernel)) is found
+
+
+@pytest.mark.parametrize(
+    ("begin", "found"), [(-252, True), (-256, False), (252, True), (256, False)]
+)
+def test_accesses_whose_ranges_are_apart_are_not_compared_element_by_element(
+    begin: int, found: bool
+) -> None:
+    """The last thread's element of the one is, or is just not, the first one's of the other."""
+    declared = "".join(
+        f'{name} = T.alloc_buffer((64,), "int32", scope="shared.dyn")\n' for name in ("Cs", "Ds")
+    )
+    kernel = kernel_of("Cs[tx % 64] = 1\nc[0] = Ds[tx % 64]\n", declared=declared)
+    (one,), (two,) = _touching(kernel, "Cs"), _touching(kernel, "Ds")
+    view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
+    cs, ds = (next(b for b in kernel.allocations() if b.name == name) for name in ("Cs", "Ds"))
+    offsets, work = {cs: 1024, ds: 1024 + begin}, Work()
+    assert view.collisions.surely(one, two, None, offsets, work.do) is found
+    assert (work.done > 0) is found
