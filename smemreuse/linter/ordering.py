@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
@@ -156,7 +156,8 @@ class OrderHazards(Collected):
         stmt = earlier.stmt
         if stmt is not later.stmt or not isinstance(stmt, Store):
             return False
-        same = {name for name, at in earlier.loops if (name, at) in later.loops}
+        ours, theirs = (_iterations(one.loops) for one in (earlier, later))
+        same = {name for name, at in ours.items() if theirs.get(name) == at}
         nodes = list(chain.from_iterable(map(walk, expressions_of(stmt))))
         for node in nodes:
             if isinstance(node, Var) and node in self._known.set_in_body and node.name not in same:
@@ -179,6 +180,9 @@ class OrderHazards(Collected):
         (rule 11).
         """
         earlier, later = self._events[other.event].stmt, self._events[traced.event].stmt
+        ids = self._events[other.event].ids
+        if other.of_several and ids is not None:
+            other = replace(other, ids=ids)
         # Fences of single threads are followed for what others do, not for what they do themselves.
         own = np.isin(traced.ids // 32, other.ids // 32).all() and self._fenced_in_part
         certain = (traced.certain or _surely_reads(later)) and other.certain and not own
@@ -197,6 +201,7 @@ class OrderHazards(Collected):
             f"{words.pronoun(bytes_)} at {two} through the async proxy, with no proxy fence "
             "between, which no mbarrier replaces"
         )
+        witness += OR_EARLIER if other.of_several else ""
         hazard = Hazard(
             HazardKind.MISSING_FENCE,
             certain,
@@ -329,6 +334,15 @@ def _agents(
 ) -> tuple[str, str]:
     one, two = (met.earlier, met.later) if met is not None else (None, None)
     return words.agent(earlier, one, found.ids), words.agent(later, two, traced.ids)
+
+
+def _iterations(loops: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ...]]:
+    """The iterations of the loops around an event by the name of their variable, which a loop
+    inside another one may have, too; outermost first."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, at in loops:
+        found[name] = (*found.get(name, ()), at)
+    return found
 
 
 def _in_common(earlier: TracedAccess, later: TracedAccess) -> str:

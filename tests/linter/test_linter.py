@@ -8,6 +8,7 @@ import pytest
 
 from smemreuse.audit import BarrierStage
 from smemreuse.checker.machine.history import RECENT_OF_ITSELF
+from smemreuse.checker.machine.proxies import MAX_PLACES
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.linter import lint
@@ -109,6 +110,52 @@ def test_of_many_accesses_that_are_kept_as_one_it_is_told_which_touched_the_byte
     assert hazard.other.statement == "As[7] = 5"
     assert hazard.witness.endswith("; or that is so of an earlier access to these bytes")
     assert hazard.agents == ("thread 0", "thread 32")
+
+
+def loaded(first: int) -> str:
+    """32 elements that TMA loads into As, and all threads wait for."""
+    target = f'T.tvm_access_ptr(T.type_annotation("int32"), As.data, {first}, 32, 2)'
+    load = f"T.ptx_arrive_barrier_expect_tx(full[0], 128)\nT.tma_load(X, full[0], {target}, 0)\n"
+    return under("if tx == 0", load) + WAIT + f"O[tx] = As[{first} + tx % 32]\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "first", "hazards"),
+    [
+        (0, 0, [("missing-fence", True)]),
+        (0, MAX_PLACES, []),
+        (1, 0, [("missing-fence", False)]),
+        (1, MAX_PLACES, [("missing-fence", True)]),
+        (1, MAX_PLACES + 1, []),
+    ],
+)
+def test_of_many_writes_without_a_fence_those_count_that_touch_the_bytes(
+    more: int, first: int, hazards: list[tuple[str, bool]]
+) -> None:
+    """Of more than are kept apart the older ones are kept as one, and no byte that none touched."""
+    writes = "".join(f"As[{at}] = 5\n" for at in range(MAX_PLACES + more))
+    body = init_barrier(1) + under("if tx == 0", writes) + SYNC + loaded(first)
+    assert found(body, elements=1024) == hazards
+
+
+def test_the_access_without_a_fence_is_told_where_others_touch_the_same_bytes() -> None:
+    """The second warp reads what the first one does, and makes a fence of its own."""
+    fence = "T.fence_proxy_async()\n"
+    body = init_barrier(1) + "As[tx] = 1\n" + fence + SYNC
+    body += under("if tx < 32", READ)
+    body += under("if tx >= 32", "O[tx] = As[tx - 32]\n" + fence)
+    (hazard,) = report_on(kernel_of(body + SYNC + loaded(0))).hazards
+    assert hazard.other is not None
+    assert (hazard.kind, hazard.other.statement) == (HazardKind.MISSING_FENCE, READ.strip())
+    assert hazard.agents[0] == "threads 0-31"
+
+
+@pytest.mark.parametrize("outer", ["k", "r"])
+def test_a_loop_inside_may_have_a_variable_of_the_same_name(outer: str) -> None:
+    """In each of its iterations threads of two warps store another value to the same places."""
+    store = under("for k in range(2)", "As[tx % 32] = D[k]\n")
+    body = under(f"for {outer} in range(2)", store) + SYNC + "O[tx] = As[tx % 32]\n"
+    assert found(body) == [("race", True)]
 
 
 def test_a_race_is_told_by_threads_that_nothing_orders() -> None:

@@ -144,6 +144,7 @@ class Violations(Findings):
             f"{names[other.buffer]} and {self._describe(traced.event)} on "
             f"{names[traced.buffer]}, which shares its bytes"
         )
+        witness += OR_EARLIER if other.of_several else ""
         acts = self._pair(other, traced)
         self._report(Rule.PROXY, traced.buffer, other.buffer, witness, False, acts)
 

@@ -7,7 +7,7 @@ only if it happens before everything that any warp does from now on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -75,7 +75,7 @@ class Seen:
                 continue
             if mine is not None:
                 is_made = isinstance(key, Older)
-                entry = _united([mine, entry]) if is_made else mine.again(entry)
+                entry = united([mine, entry]) if is_made else mine.again(entry)
             twin._recent[key] = entry
             twin._runs.add(entry)
         is_back = any(self._recent.get(one) is not other._recent.get(one) for one in OLDER)
@@ -157,13 +157,8 @@ class Seen:
         entries = list(self._recent.items())
         kept = self._most // 2
         older, recent = dict(entries[:-kept]), dict(entries[-kept:])
-        for key in OLDER:
-            alike = [entry for entry in older.values() if Older.of(entry) == key]
-            if key in recent:
-                alike.append(recent.pop(key))
-            if alike:
-                recent = {key: _united(alike), **recent}
-        self._keep(recent)
+        again = [recent.pop(key) for key in OLDER if key in recent]
+        self._keep({**by_kind([*older.values(), *again]), **recent})
 
 
 def _all_of(numbers: list[np.ndarray]) -> np.ndarray:
@@ -175,7 +170,15 @@ def _all_of(numbers: list[np.ndarray]) -> np.ndarray:
     return found
 
 
-def _united(entries: list[Recent]) -> Recent:
+def by_kind(entries: Iterable[Recent]) -> dict[Key, Recent]:
+    """Accesses as one read and one write, and one more of each that is atomic."""
+    kinds: dict[Key, list[Recent]] = {}
+    for entry in entries:
+        kinds.setdefault(Older.of(entry), []).append(entry)
+    return {kind: united(alike) for kind, alike in kinds.items()}
+
+
+def united(entries: list[Recent]) -> Recent:
     """Several accesses as one, that is any of them: a byte's thread only where they agree, and the
     last one that touches it."""
     begin = min(int(entry.traced.where[0]) for entry in entries)

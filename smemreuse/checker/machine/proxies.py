@@ -9,19 +9,21 @@ or rule 2 finds it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from smemreuse.checker.layout import ByteLayout, ByteSet
+from smemreuse.checker.layout import ByteLayout, ByteSet, meeting
+from smemreuse.checker.machine.history import Key, Older, by_kind, united
 from smemreuse.checker.machine.order import Order
+from smemreuse.checker.machine.recent import Recent
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.effects import LANES, Proxy
 
 MAX_PLACES = 256
-"""Sets of bytes of one buffer that are distinguished; of more, all of the buffer is meant."""
+"""Accesses to one buffer that are kept separately; more are merged into one read and one write."""
 
 
 class Fences:
@@ -96,23 +98,14 @@ class Fences:
         return twin
 
 
-@dataclass(frozen=True)
-class AccessedBytes:
-    """Bytes of a buffer, and the latest epoch of each warp in which they were accessed."""
-
-    touched: ByteSet
-    epochs: np.ndarray
-    latest: TracedAccess
-
-
 class GenericAccesses:
     """The generic accesses to each buffer that shares bytes."""
 
     def __init__(self, layout: ByteLayout, warps: int):
         self._layout = layout
         self._warps = warps
-        self._places: dict[Buffer, dict[int, AccessedBytes]] = {}
-        self._stacks: dict[Buffer, tuple[list[AccessedBytes], np.ndarray]] = {}
+        self._places: dict[Buffer, dict[Key, Recent]] = {}
+        self._stacks: dict[Buffer, tuple[list[Recent], np.ndarray]] = {}
         self.latest = np.zeros(warps, dtype=np.int64)
         """The epoch of each warp's last one."""
 
@@ -129,7 +122,7 @@ class GenericAccesses:
             mine = self._places.get(buffer, {})
             for key, place in places.items():
                 if mine.get(key) is not place:
-                    twin._note(buffer, place)
+                    twin._note(buffer, key, place)
         twin.latest = np.maximum(self.latest, other.latest)
         return twin
 
@@ -140,22 +133,22 @@ class GenericAccesses:
             latest[traced.warps] = order.epochs[traced.warps]
             self.latest[traced.warps] = order.epochs[traced.warps]
             touched = self._layout.byte_set(traced.where)
-            self._note(traced.buffer, AccessedBytes(touched, latest, traced))
+            self._note(traced.buffer, traced.key, Recent(traced, touched, latest))
 
-    def _note(self, buffer: Buffer, new: AccessedBytes) -> None:
+    def _note(self, buffer: Buffer, key: Key, new: Recent) -> None:
         places = self._places.setdefault(buffer, {})
         self._stacks.pop(buffer, None)
-        known = places.get(id(new.touched.where))
+        known = places.get(key)
         if known is None and len(places) >= MAX_PLACES:
-            known = _all_of(self._layout.sizes[buffer], places.values())
-            places.clear()
-        touched = new.touched if known is None else known.touched
-        epochs = new.epochs if known is None else np.maximum(known.epochs, new.epochs)
-        places[id(touched.where)] = AccessedBytes(touched, epochs, new.latest)
+            places = self._places[buffer] = by_kind(places.values())
+            known = places.get(key)
+        if known is not None:
+            new = united([known, new]) if isinstance(key, Older) else known.again(new)
+        places[key] = new
 
     def before(
         self, traced: TracedAccess, partner: Buffer, reached: np.ndarray
-    ) -> Iterator[AccessedBytes]:
+    ) -> Iterator[Recent]:
         """Accesses of `partner` to these bytes that no fence reaches."""
         theirs = self._layout.in_other(traced.buffer, partner, traced.where)
         if not len(theirs) or partner not in self._places:
@@ -165,9 +158,9 @@ class GenericAccesses:
         is_late = ((epochs >= reached) & (epochs > 0)).any(axis=1)
         for at in np.flatnonzero(is_late).tolist():
             if places[at].touched.meets(touched):
-                yield places[at]
+                yield _met(places[at], touched)
 
-    def _stacked(self, buffer: Buffer) -> tuple[list[AccessedBytes], np.ndarray]:
+    def _stacked(self, buffer: Buffer) -> tuple[list[Recent], np.ndarray]:
         """What was accessed of a buffer, and the epochs of each place, a row for each."""
         if buffer not in self._stacks:
             places = list(self._places[buffer].values())
@@ -175,10 +168,13 @@ class GenericAccesses:
         return self._stacks[buffer]
 
 
-def _all_of(size: int, places: Iterable[AccessedBytes]) -> AccessedBytes:
-    places = list(places)
-    latest = np.max([place.epochs for place in places], axis=0)
-    return AccessedBytes(ByteSet(np.arange(size)), latest, places[-1].latest)
+def _met(entry: Recent, touched: ByteSet) -> Recent:
+    """An access that some bytes are met by; of several the last one to the first of them."""
+    traced = entry.traced
+    common = None if traced.events is None else meeting(traced.where, touched.where)
+    if traced.events is None or common is None:
+        return entry
+    return replace(entry, traced=replace(traced, event=int(traced.events[common[0][0]])))
 
 
 class Proxies:
@@ -222,11 +218,11 @@ class Proxies:
         write to those that it reads, without a fence in between; None if there is none."""
         reached = self.fences.of(traced.ids)
         place = next(self._unreached(traced, partner, reached), None)
-        return None if place is None else place.latest
+        return None if place is None else place.traced
 
     def _unreached(
         self, traced: TracedAccess, partner: Buffer, reached: np.ndarray
-    ) -> Iterator[AccessedBytes]:
+    ) -> Iterator[Recent]:
         generic = self.generic if traced.is_write else self.written
         return generic.before(traced, partner, reached)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from smemreuse.checker.machine.order import Order
-from smemreuse.checker.machine.proxies import Fences, Proxies
+from smemreuse.checker.machine.proxies import MAX_PLACES, Fences, Proxies
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.semantics.effects import Proxy
@@ -300,11 +300,17 @@ def test_what_one_branch_alone_did_and_fenced_is_fenced() -> None:
     assert stored.joined(before, order.epochs).unfenced(load, one) is not None
 
 
-def test_many_places_become_one() -> None:
-    """Then all of the buffer counts as accessed."""
+@pytest.mark.parametrize("at", [0, 299, 300])
+def test_many_accesses_become_one(at: int) -> None:
+    """Then all bytes that any of them touched count, and it is not certain which one is meant."""
     one, other = shared("one", 4096), shared("other", 4096)
     proxies, order = Proxies(layout_of(one, other), 1), Order(1)
-    for at in range(300):
-        proxies.generic.note(access(one, [at]), order)
-    load = access(other, [4000], is_write=True)
-    assert proxies.unfenced(type(load)(**{**vars(load), "proxy": Proxy.ASYNC}), one) is not None
+    for byte in range(300):
+        proxies.generic.note(access(one, [byte], event=byte), order)
+    load = access(other, [at], is_write=True)
+    found = proxies.unfenced(type(load)(**{**vars(load), "proxy": Proxy.ASYNC}), one)
+    if at == 300:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.event, found.certain) == (at, at >= MAX_PLACES)
