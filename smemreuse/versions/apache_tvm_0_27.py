@@ -20,6 +20,7 @@ VERSION = replace(
     data_alignment=TVM_ALIGNMENT,
     static_alignment=TVM_ALIGNMENT,
     dynamic_alignment=TVM_ALIGNMENT,
+    aligns_as_asked=True,
     synchronizes_later=False,
     keeps_unproved=False,  # its own merge is wrong in too many kernels to be kept on trust
     merges_into_views=True,

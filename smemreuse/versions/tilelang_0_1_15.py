@@ -17,6 +17,7 @@ VERSION = Version(
     data_alignment=1,
     static_alignment=16,
     dynamic_alignment=1024,
+    aligns_as_asked=False,
     synchronizes_later=True,
     keeps_unproved=True,
     merges_into_views=False,

@@ -66,7 +66,8 @@ class Version:
     `key` is what kernels carry, `name` what users read, `dialect` what JSON prints.
     `data_alignment` is what a buffer gets that asks for nothing itself, 1 where the compiler gives
     it none. `static_alignment` and `dynamic_alignment` are those with which it declares arrays in
-    CUDA. `synchronizes_later` says that its `thread_sync` runs after the merge and sees the aliases
+    CUDA; `aligns_as_asked` says that one gets more where its buffer asks for that.
+    `synchronizes_later` says that its `thread_sync` runs after the merge and sees the aliases
     (rule 6); without it a plan brings its own barriers. `keeps_unproved` says that its own layout
     may stay where it is neither proved nor refuted. `has_tilelang_operations` says that waits and
     proxy fences are written as TileLang does. `waits_for_uncommitted` says that `ptx_wait_group(0)`
@@ -83,6 +84,7 @@ class Version:
     data_alignment: int
     static_alignment: int
     dynamic_alignment: int
+    aligns_as_asked: bool
     synchronizes_later: bool
     keeps_unproved: bool
     merges_into_views: bool

@@ -24,13 +24,14 @@ from smemreuse.checker.verdict.deadlock import (
     deadlock,
     without_barriers,
 )
-from smemreuse.checker.verdict.static import static_violations
+from smemreuse.checker.verdict.static import static_violations, underaligned
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.results.verdict import BARRIERS_FOLLOW, SOUND, UNPROVED, UNSOUND, Verdict, Violation
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.declarations import taken_on_trust
 from smemreuse.semantics.pointers import views_beyond
+from smemreuse.versions import version_of
 
 DEFAULT_BUDGET = 20_000
 """Statements that one trace may execute."""
@@ -76,10 +77,13 @@ def check_plan(
         return Verdict(UNPROVED, (), unplaced)
     sizes = {buffer: buffer.size or 0 for buffer in offsets}
     layout = ByteLayout(offsets, sizes, names)
-    beyond = tuple(
-        f"{view.name}, a view of {names[buffer]}, is larger than that"
-        for view, buffer in views_beyond(kernel.body, accesses.pointers)
-        if buffer in offsets
+    beyond = (
+        *underaligned(scope, alignments, names, version_of(kernel)),
+        *(
+            f"{view.name}, a view of {names[buffer]}, is larger than that"
+            for view, buffer in views_beyond(kernel.body, accesses.pointers)
+            if buffer in offsets
+        ),
     )
     if not layout.partners:
         return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)

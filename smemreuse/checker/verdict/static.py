@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from smemreuse.ir.kernel import SHARED_SCOPES, Buffer
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, SHARED_SCOPES, Buffer
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import Violation
+from smemreuse.versions import Version
 
 
 def static_violations(
@@ -34,3 +35,20 @@ def static_violations(
                 if other is not buffer and (other.size is None or other_end > offset):
                     why = f"{name} has no known size and may reach {names[other]}"
                     yield Violation(Rule.SYMBOLIC_SIZE, (name, names[other]), why)
+
+
+def underaligned(
+    scope: str, alignments: Mapping[Buffer, int], names: Mapping[Buffer, str], version: Version
+) -> Iterator[str]:
+    """A reason for each buffer that needs more than the compiler aligns an arena to: an offset
+    alone does not give it that (rule 7)."""
+    if version.aligns_as_asked:
+        return
+    is_dynamic = scope == DYNAMIC_SCOPE
+    base = version.dynamic_alignment if is_dynamic else version.static_alignment
+    for buffer, needed in alignments.items():
+        if buffer in names and needed > base:
+            yield (
+                f"{names[buffer]} needs an address aligned to {needed:,} bytes, and "
+                f"{version.name} aligns an arena in {scope} to {base:,}"
+            )

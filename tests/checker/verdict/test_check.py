@@ -43,6 +43,17 @@ def test_alignments_are_asked_for() -> None:
     assert [(one.rule, one.buffers) for one in found.violations] == [(7, ("Bs",))]
 
 
+@pytest.mark.parametrize(("needed", "verdict"), [(1024, SOUND), (2048, UNPROVED)])
+def test_an_offset_does_not_align_what_the_arena_is_not_aligned_to(
+    needed: int, verdict: str
+) -> None:
+    kernel = kernel_of(USE_A)
+    a, b = kernel.allocations(SCOPE)
+    found = check_plan(kernel, SCOPE, {a: 2048, b: 0}, 4096, {a: needed}, assume_barriers=False)
+    assert found.verdict == verdict
+    assert len(found.uncovered) == (verdict == UNPROVED)
+
+
 def test_what_is_certain_is_told_even_if_something_else_is_not_covered() -> None:
     found = judge(RACE + UNCOVERED)
     assert found.verdict == UNSOUND

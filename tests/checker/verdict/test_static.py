@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.checker.verdict.static import static_violations
+from smemreuse.checker.verdict.static import static_violations, underaligned
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Buffer
 from smemreuse.results.verdict import Violation
+from smemreuse.versions import apache_tvm_0_27, tilelang_0_1_15
+from smemreuse.versions.version import Version
 from tests.checker.small import shared
 
 A, B = shared("A", 8), shared("B", 8)
@@ -64,3 +66,21 @@ def test_the_witness_tells_where_and_why() -> None:
     assert crooked.witness == "A at 4 is not aligned to 16 bytes"
     (unknown,) = violations({N: -4})
     assert unknown.witness == "N at [-4, an unknown end) leaves the arena of 64"
+
+
+@pytest.mark.parametrize(
+    ("scope", "needed", "version", "told"),
+    [
+        ("shared", 16, tilelang_0_1_15.VERSION, []),
+        ("shared", 1024, tilelang_0_1_15.VERSION, ["1,024 bytes", "shared to 16"]),
+        ("shared.dyn", 1024, tilelang_0_1_15.VERSION, []),
+        ("shared.dyn", 2048, tilelang_0_1_15.VERSION, ["2,048 bytes", "shared.dyn to 1,024"]),
+        ("shared", 1024, apache_tvm_0_27.VERSION, []),
+    ],
+)
+def test_an_arena_is_aligned_as_the_compiler_does_it(
+    scope: str, needed: int, version: Version, told: list[str]
+) -> None:
+    reasons = list(underaligned(scope, {A: needed, B: 16}, {A: "A"}, version))
+    assert len(reasons) == bool(told)
+    assert all(part in reason for reason in reasons for part in told)
