@@ -133,6 +133,14 @@ class Divergence(Analysis[ThreadGroup]):
         """The threads that a round of a loop begins with; None where it is not known."""
         return self._before.get(loop.body[0]) if loop.body else None
 
+    def groups_of(self, stmt: If) -> tuple[ThreadGroup, ThreadGroup] | None:
+        """The threads that take each arm of a branch; None where its condition does not tell."""
+        group = self._before.get(stmt)
+        if group is None or evaluate(stmt.condition, group.threads) is None:
+            return None
+        arms = self.arms(stmt, group)
+        return arms.then, arms.orelse
+
     def is_divergent(self, stmt: If) -> bool:
         """Whether threads of one block may take different arms (rule 4); True if not known.
 

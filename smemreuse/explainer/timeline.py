@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
 from smemreuse.analysis.program_points import program_points
+from smemreuse.explainer.arms import concurrent_arms
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import (
     Block,
@@ -23,7 +24,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.policies.attribution import inner
 from smemreuse.results.sequence import StmtEntry
 from smemreuse.results.timeline import Band, Span, Step, SyncMark, Timeline
-from smemreuse.semantics.table import is_block_barrier, waits
+from smemreuse.semantics.table import calls_of, effect_of, is_block_barrier, waits
 
 
 def timeline_of(kernel: Kernel, scope: str) -> Timeline:
@@ -37,6 +38,7 @@ def timeline_of(kernel: Kernel, scope: str) -> Timeline:
         bands=tuple(_bands(kernel.body, points, 0)),
         marks=tuple(_marks(kernel.body, points)),
         points=points,
+        arms=tuple(concurrent_arms(kernel, points)),
     )
 
 
@@ -55,11 +57,14 @@ def _steps(entries: Sequence[StmtEntry]) -> Iterator[Step]:
 
 
 def _accesses(entry: StmtEntry) -> dict[Buffer, Access]:
-    """What an entry touches; reads and writes of one buffer together are a read-write."""
+    """What an entry touches; reads and writes of one buffer together are a read-write, and so is
+    what threads exchange through it in one call."""
     found: dict[Buffer, Access] = {}
     for touch in entry.touched:
         before = found.get(touch.buffer, touch.access)
         found[touch.buffer] = touch.access if before is touch.access else Access.READ_WRITE
+    if any(effect_of(call).butterfly for call in calls_of(entry.stmt)):
+        return dict.fromkeys(found, Access.READ_WRITE)
     return found
 
 

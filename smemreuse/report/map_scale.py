@@ -53,8 +53,8 @@ class Scale:
 
     @property
     def margin(self) -> int:
-        """Characters to the left of a map: the bytes, and a space."""
-        return len(f"{self.top:,}") + 1
+        """Characters to the left of a map: the bytes."""
+        return len(f"{self.top:,}")
 
     def label(self, row: int) -> str:
         """The byte at which a row ends; empty where no buffer begins or ends there."""

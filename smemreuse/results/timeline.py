@@ -41,6 +41,18 @@ class Band:
 
 
 @dataclass(frozen=True)
+class Arm:
+    """What one group of threads does while another one does something else, from `begin` to before
+    `end`; `threads` are they, by their indices in the block, and `depth` counts the arms around
+    it."""
+
+    threads: str
+    begin: int
+    end: int
+    depth: int
+
+
+@dataclass(frozen=True)
 class SyncMark:
     """A statement between two entries: a barrier of all threads, one that a later pass may insert
     at a statement, or a wait."""
@@ -64,7 +76,7 @@ class Timeline:
     """One kernel and storage scope along its program order.
 
     `names` has all buffers, in program order. `points` are where each statement begins and is
-    over.
+    over. `arms` are those that groups of threads go through at the same time.
     """
 
     names: Mapping[Buffer, str]
@@ -72,6 +84,7 @@ class Timeline:
     bands: tuple[Band, ...]
     marks: tuple[SyncMark, ...]
     points: Mapping[Stmt, Span]
+    arms: tuple[Arm, ...] = ()
 
     @property
     def length(self) -> int:

@@ -9,6 +9,7 @@ import pytest
 from smemreuse.commands.subjects import read_subjects
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.report.frames import Frame
 from smemreuse.report.map_scale import Scale
 from smemreuse.report.terminal import drawn_plan, memory_map
 from tests.commands.running import SMALLEST, run
@@ -23,7 +24,8 @@ def test_equal_buffers_have_equal_rows(sample_path: Path) -> None:
         plan = plan_kernel(subject.kernel, subject.scope)
         scale = Scale.of([plan])
         timeline = timeline_of(subject.kernel, subject.scope)
-        lines = memory_map(plan, timeline, 300, scale).plain.splitlines()
+        frame = Frame.within(300, timeline.length, scale.margin)
+        lines = memory_map(plan, timeline, frame, scale).plain.splitlines()
         for number, buffer in enumerate(timeline.names):
             if scale.exact and not scale.edges and buffer in plan.offsets:
                 drawn = sum(chr(ord("A") + number) in line for line in lines)
@@ -66,7 +68,7 @@ def test_barriers_to_come_are_drawn_where_a_dump_has_none_yet() -> None:
         assert told in run("plan", *options, BATCHED).stdout
     merged = DUMPS.parent / "tvm_dumps" / "two_kernels_static.tir"
     told = run("plan", merged).stdout
-    assert "in the row sync | barrier" in told
+    assert "\nbarriers: # barrier; each comes before" in told
     assert "may insert" not in told
 
 

@@ -30,5 +30,5 @@ def test_plan_says_it_below_the_table_and_draws_no_map_of_nothing_shared() -> No
     text = run("plan", ARMS).stdout
     assert f"not live together, but at bytes of their own, as {RULE_4}: left with right\n" in text
     assert "a row: " not in text
-    assert "in the row sync" in text
+    assert "\nbarriers: " in text
     assert "a row: " in run("plan", BATCHED, "--objective", "bytes").stdout

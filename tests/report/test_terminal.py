@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate
 
 import pytest
 
+from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Var
+from smemreuse.ir.kernel import Buffer
+from smemreuse.report.frames import Axis, Frame
+from smemreuse.report.lifetime_chart import chart_margin, lifetime_chart
 from smemreuse.report.map_scale import Scale
 from smemreuse.report.palette import ANSI
-from smemreuse.report.terminal import (
-    covered,
-    drawn_plan,
-    drawn_plans,
-    lifetime_chart,
-    memory_map,
-)
-from smemreuse.results.timeline import SyncMark
+from smemreuse.report.terminal import covered, drawn_plan, drawn_plans, memory_map
+from smemreuse.results.plan import Plan
+from smemreuse.results.timeline import Arm, Span, SyncMark, Timeline
 from tests.report.made import (
     APART,
     INNER_PLAN,
@@ -37,9 +37,19 @@ from tests.report.made import (
 )
 
 
+def mapped(made: Plan, width: int, scale: Scale) -> str:
+    frame = Frame.within(width, TIMELINE.length, scale.margin)
+    return memory_map(made, TIMELINE, frame, scale).plain
+
+
+def chart(spans: Mapping[Buffer, Span], timeline: Timeline = TIMELINE, width: int = 60) -> str:
+    margin = chart_margin(spans, timeline, width)
+    return lifetime_chart(spans, timeline, Frame.within(width, timeline.length, margin)).plain
+
+
 def test_a_memory_map() -> None:
     scale = Scale.of([APART, SHARED])
-    shared = memory_map(SHARED, TIMELINE, 60, scale).plain.splitlines()
+    shared = mapped(SHARED, 60, scale).splitlines()
     assert shared == [
         "65,536 |         |",
         "57,344 |         |",
@@ -51,12 +61,12 @@ def test_a_memory_map() -> None:
         " 8,192 |.AAAA.CC.|",
         "     0 +---------+",
     ]
-    apart = memory_map(APART, TIMELINE, 60, scale).plain
+    apart = mapped(APART, 60, scale)
     assert "." not in apart, "outer holds every byte for the whole loop"
 
 
 def test_a_map_narrower_than_the_axis() -> None:
-    lines = memory_map(SHARED, TIMELINE, 12, Scale.of([SHARED])).plain.splitlines()
+    lines = mapped(SHARED, 12, Scale.of([SHARED])).splitlines()
     assert {len(line) for line in lines} == {12}
     assert lines[-2] == " 4,096 |AAC|"
 
@@ -118,10 +128,10 @@ def test_small_buffers_of_one_row_take_turns_and_what_has_no_cell_is_named() -> 
     assert "|.UAUA.." in drawn((1, 5))
     assert "small at" not in drawn((1, 5))
     assert "small at 320" in drawn((1, 2))
-    assert covered(APART, TIMELINE, 60, Scale.of([APART])) == []
+    assert covered(APART, TIMELINE, Axis(9, 60), Scale.of([APART])) == []
 
 
-def test_barriers_to_come_stand_beside_waits() -> None:
+def test_waits_have_a_row_of_their_own_and_hide_no_barrier() -> None:
     marks = [
         SyncMark(kind, at, SYNC)
         for kind, at in (("to come", 2), ("wait", 2), ("barrier", 6), ("to come", 6))
@@ -130,9 +140,59 @@ def test_barriers_to_come_stand_beside_waits() -> None:
     console = out(120)
     console.print(drawn_plan(console, SHARED, timeline))
     text = printed(console)
-    assert " sync |  :+  |  |" in text
+    assert "barriers |  +   #  |" in text
+    assert "   waits |  :      |" in text
     told = " ".join(text.split())
-    assert "in the row sync | barrier + barrier that the compiler may insert : wait" in told
+    signs = "# barrier + barrier that the compiler may insert : wait"
+    before = "each comes before the accesses of its column"
+    assert f"barriers and waits: {signs}; {before}" in told
+
+
+def test_a_map_and_a_chart_have_one_axis_and_its_scale() -> None:
+    console = out(80)
+    console.print(drawn_plan(console, SHARED, TIMELINE))
+    lines = printed(console).splitlines()
+    framed = [line for line in lines if line.endswith("|")]
+    assert {(line.index("|"), len(line)) for line in framed} == {(9, 20)}
+    assert lines.count("position  0 2 4 6 8") == 2
+
+
+def test_positions_stand_at_their_columns_with_a_space_between() -> None:
+    assert Axis(9, 60).ticks() == "0 2 4 6 8"
+    assert Axis(47, 60).ticks() == "0    5    10   15   20   25   30   35   40   45"
+    assert Axis(300, 30).ticks() == "0    50   100  150  200  250"
+    assert Axis(1, 1).ticks() == "0"
+    for length in range(1, 400, 7):
+        for width in (1, 5, 24, 80):
+            axis = Axis(length, width)
+            found = [(one.start(), int(one.group())) for one in re.finditer(r"\d+", axis.ticks())]
+            assert all(axis.column(position) == at for at, position in found)
+            assert len(axis.ticks()) <= axis.columns
+
+
+ARMS = (Arm("threads 0-127", 1, 5, 0), Arm("threads 128-255", 5, 8, 0), Arm("thread 0", 3, 5, 1))
+
+
+def test_groups_of_threads_that_run_at_the_same_time_are_said_to() -> None:
+    timeline = replace(TIMELINE, arms=ARMS)
+    lines = chart(timeline.spans(SHARED), timeline).splitlines()
+    assert lines[1:4] == ["  groups | <--><-> |", "         |   <>    |", "   loops |<for b-->|"]
+    console = out(200)
+    console.print(drawn_plan(console, SHARED, timeline))
+    text = printed(console)
+    told = "groups of threads run at the same time, though one stands after the other"
+    assert f"groups and loops: < begins   > ends\n{told}\n" in text
+    console = out(200)
+    steps = (*timeline.steps[:6], replace(timeline.steps[6], touches={A: Access.READ}))
+    both = replace(timeline, steps=steps)
+    console.print(drawn_plan(console, plan("dataflow", {A: 0}, {A: (1, 9)}), both))
+    held = "; what is not one group's alone is live until all are done"
+    assert f"{told}{held}\n" in printed(console)
+
+
+def test_a_column_of_a_read_and_a_write_says_both() -> None:
+    lines = chart({A: (0, 9)}, width=8 + 3 + 2).splitlines()
+    assert lines[-1] == "      As |*)|"
 
 
 def test_a_buffer_of_symbolic_size_is_named() -> None:
@@ -177,21 +237,21 @@ def test_neighbours_differ_on_a_terminal_of_8_colours() -> None:
 
 
 def test_a_lifetime_chart() -> None:
-    lines = lifetime_chart(TIMELINE.spans(SHARED), TIMELINE, 60).plain.splitlines()
-    assert lines == [
-        "loops |<for b-->|",
-        "      |   <->   |",
-        " sync |      |  |",
-        "   As | w==r    |",
-        "   Bs |  w=r    |",
-        "   Cs |      wr |",
+    assert chart(TIMELINE.spans(SHARED)).splitlines() == [
+        "position  0 2 4 6 8",
+        "   loops |<for b-->|",
+        "         |   <->   |",
+        "barriers |      #  |",
+        "      As | w==r    |",
+        "      Bs |  w=r    |",
+        "      Cs |      wr |",
     ]
 
 
 def test_what_a_statement_does_shows_where_there_is_room() -> None:
     spans = dict.fromkeys(TIMELINE.names, (0, 9))
-    lines = lifetime_chart(spans, TIMELINE, 60).plain.splitlines()
-    assert lines[-3:] == ["   As |[w==r===)|", "   Bs |[=w=r===)|", "   Cs |[=====wr)|"]
+    lines = chart(spans).splitlines()
+    assert lines[-3:] == ["      As |[w==r===)|", "      Bs |[=w=r===)|", "      Cs |[=====wr)|"]
 
 
 def test_colour_on_a_terminal_unless_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
