@@ -110,12 +110,11 @@ class Divergence(Analysis[ThreadGroup]):
         """The threads that reach each arm of a branch (D3); an arm that no thread takes gets an
         empty group.
         """
-        condition = evaluate(stmt.condition, state.threads)
-        if condition is None:
+        groups = _split(stmt, state)
+        if groups is None:
             some = state.inexact() if self.depends_on_thread(stmt.condition) else state
             return Arms(some, some)
-        mask = np.broadcast_to(np.not_equal(condition, 0), state.threads.ids.shape)
-        return Arms(state.where(mask), state.where(~mask), concurrent=True)
+        return Arms(*groups, concurrent=True)
 
     def reconverge(
         self, before: ThreadGroup, after: ThreadGroup, complete: bool
@@ -136,10 +135,7 @@ class Divergence(Analysis[ThreadGroup]):
     def groups_of(self, stmt: If) -> tuple[ThreadGroup, ThreadGroup] | None:
         """The threads that take each arm of a branch; None where its condition does not tell."""
         group = self._before.get(stmt)
-        if group is None or evaluate(stmt.condition, group.threads) is None:
-            return None
-        arms = self.arms(stmt, group)
-        return arms.then, arms.orelse
+        return None if group is None else _split(stmt, group)
 
     def is_divergent(self, stmt: If) -> bool:
         """Whether threads of one block may take different arms (rule 4); True if not known.
@@ -176,6 +172,15 @@ class Divergence(Analysis[ThreadGroup]):
         """The condition of a branch for all who may come by; None if it is not known."""
         group = self._before.get(stmt)
         return None if group is None else evaluate(stmt.condition, group.threads)
+
+
+def _split(stmt: If, group: ThreadGroup) -> tuple[ThreadGroup, ThreadGroup] | None:
+    """Those of a group that take each arm of a branch; None where its condition does not tell."""
+    condition = evaluate(stmt.condition, group.threads)
+    if condition is None:
+        return None
+    mask = np.broadcast_to(np.not_equal(condition, 0), group.threads.ids.shape)
+    return group.where(mask), group.where(~mask)
 
 
 def divergence(facts: KernelFacts) -> Divergence:

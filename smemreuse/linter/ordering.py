@@ -197,9 +197,9 @@ class OrderHazards(Collected):
             for who, access in zip(agents, (other, traced), strict=True)
         )
         witness = (
-            f"{first} {bytes_} of {name} at {one} through the generic proxy, and {second} "
-            f"{words.pronoun(bytes_)} at {two} through the async proxy, with no proxy fence "
-            "between, which no mbarrier replaces"
+            f"{first} {bytes_} of {name} at {one} by the generic proxy, and {second} "
+            f"{words.pronoun(bytes_)} at {two} by the async proxy, with no proxy fence between (an "
+            "mbarrier is none)"
         )
         witness += OR_EARLIER if other.of_several else ""
         hazard = Hazard(

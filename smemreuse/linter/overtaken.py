@@ -23,7 +23,7 @@ from smemreuse.checker.values.evaluation import Slot
 from smemreuse.ir.expr import Const, Expr, Load, Pointer, Var, format_expr
 from smemreuse.ir.kernel import Buffer, Stmt
 from smemreuse.linter import mends, words
-from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext, WaitsBehind
+from smemreuse.linter.collected import LANES_TOGETHER, Collected, Key, LintContext, WaitsBehind
 from smemreuse.results.hazards import Act, Hazard, HazardKind
 from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Effect
@@ -92,6 +92,12 @@ class _Completion:
         return site.shortened(str(site))
 
 
+_Phase = tuple[Slot, int, int]
+"""A phase of an mbarrier, after so many initializations of it."""
+
+_MAY_NEVER, _NEVER = "which may never happen", "which never happens"
+
+
 class OvertakenWaits(Collected):
     """Waits on an mbarrier's parity that the phase after the awaited one may overtake (rule 13).
 
@@ -103,7 +109,8 @@ class OvertakenWaits(Collected):
         super().__init__(known, layout, block)
         self._looked: dict[Slot, list[PassedWait]] = {}
         self._used: dict[Slot, tuple[Stmt, Agent]] = {}
-        self._completed: dict[tuple[Slot, int, int], _Completion] = {}
+        self._completed: dict[_Phase, _Completion] = {}
+        self._hung: dict[Key, _Phase] = {}
 
     def passes(self, waited: Waiting, order: Order) -> None:
         """Records threads that pass a wait; a hazard if a later phase may already be complete."""
@@ -159,6 +166,16 @@ class OvertakenWaits(Collected):
                 self._known.assume(LANES_TOGETHER)
         self._looked[slot] = left
 
+    def phases_left_open(self, slots: Mapping[Slot, Barrier]) -> None:
+        """At the kernel's end, says of the phases that late threads wait for, and that nothing has
+        ended, that they never end. Where data decided anything, they may end with other data."""
+        for key, (slot, initialized, phase) in self._hung.items():
+            barrier = slots[slot]
+            hazard = self._known.hazards[key]
+            if not self.is_chosen and (barrier.initialized, barrier.phase) == (initialized, phase):
+                witness = hazard.witness.replace(_MAY_NEVER, _NEVER)
+                self._known.hazards[key] = replace(hazard, witness=witness)
+
     def _overtaken(self, looked: PassedWait, late: np.ndarray, *, certain: bool) -> None:
         """Adds the hazard of `late` warps, which may look only after the next phase is over.
 
@@ -192,7 +209,7 @@ class OvertakenWaits(Collected):
             (storage.name,),
             f"{words.does(who, 'wait')} at {site} {waits}; "
             f"{words.does(others, 'complete')} {completes} without waiting for {who}. {tardy} "
-            f"comes later{then} waits for phase {looked.needed + 1} to end, which may never be",
+            f"comes later{then} waits for phase {looked.needed + 1} to end, {_MAY_NEVER}",
             mends.look_in_time(
                 name, name if awaited is None else format_expr(awaited), site, acting
             ),
@@ -205,6 +222,7 @@ class OvertakenWaits(Collected):
         key = self._add(hazard, next(iter(together.sites)))
         if key is not None:
             together.mend = hazard.mend
+            self._hung[key] = (phase[0], phase[1], looked.needed + 1)
         if is_new or key is not None:
             self._name_all(together)
 

@@ -1,6 +1,6 @@
 """Mbarriers that TMA completes: a fence stands between their initialization and that (rule 11).
 
-`mbarrier.init` writes through the generic proxy, and the bytes of a TMA load count through the
+`mbarrier.init` writes by the generic proxy, and the bytes of a TMA load count through the
 async proxy. So the thread that initializes makes `fence.mbarrier_init` after that, or somebody who
 knows of it a proxy fence, and the load comes after this fence.
 """
@@ -116,8 +116,8 @@ class PublicationHazards(WaitingHazards):
             not begun.perhaps and not begun.is_fenced(ids, order.clock),
             two,
             (slot[0].name,),
-            f"{words.does(agents[0], 'initialize')} {name} at {one} through the generic proxy, "
-            f"and {words.does(agents[1], 'complete')} it at {two} through the async proxy, with "
+            f"{words.does(agents[0], 'initialize')} {name} at {one} by the generic proxy, "
+            f"and {words.does(agents[1], 'complete')} it at {two} by the async proxy, with "
             "neither fence.mbarrier_init nor a proxy fence between",
             mends.fence_initialization(one, two, by.ids),
             other=one,

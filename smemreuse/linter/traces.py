@@ -78,6 +78,7 @@ class HazardTraces(BlockTraces):
                 raise
         else:
             hazards.ends(trace.state.pairings)
+            hazards.phases_left_open(trace.state.barriers.slots)
             hazards.in_flight_at_the_end(trace.state)
         if trace.values.unknowns.supposes_negative and self._known.hazards != before[0]:
             self._known.hazards, self._known.assumed = before

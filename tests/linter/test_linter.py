@@ -587,7 +587,7 @@ EXPECT = "T.ptx_arrive_barrier_expect_tx(full[0], 512)\n"
 ELECTED = "if T.tl_shuffle_elect(32)"
 
 
-def filled_by_some(loading: str, filling: str) -> Kernel:
+def filled_by_some(loading: str, filling: str, rounds: str = "4") -> Kernel:
     """Threads that are `filling` wait until a buffer is free, and some of them load it."""
     init = under(
         "if tx == 0",
@@ -595,11 +595,10 @@ def filled_by_some(loading: str, filling: str) -> Kernel:
         "T.ptx_init_barrier_thread_count(full[1], 64)\n"
         "T.ptx_fence_barrier_init()\n",
     )
-    fill = under(filling, under("for k in range(4)", PARITY + loading))
+    loop = f"for k in range({rounds})"
+    fill = under(filling, under(loop, PARITY + loading))
     read = "T.mbarrier_wait_parity(full[0], k % 2)\nO[tx] = As[tx]\nT.fence_proxy_async()\n"
-    drain = under(
-        "if tx >= 64", under("for k in range(4)", read + "T.ptx_arrive_barrier(full[1])\n")
-    )
+    drain = under("if tx >= 64", under(loop, read + "T.ptx_arrive_barrier(full[1])\n"))
     return kernel_of(init + SYNC + fill + drain, threads=128)
 
 
@@ -618,9 +617,20 @@ def test_a_warp_that_nobody_waits_for_misses_a_phase() -> None:
     assert completes.startswith("threads 64-127 complete phase ")
     assert completes.endswith(" without waiting for threads 32-63")
     assert late.startswith("One of threads 32-63 that comes later waits for phase ")
-    assert late.endswith(" to end, which may never be")
+    assert late.endswith(" waits for phase 1 to end, which may never happen")
     assert (hazard.mend.remedy, hazard.mend.threads) == (Remedy.NARROW, (0, 32))
     assert report.assumptions == ()
+
+
+@pytest.mark.parametrize(
+    ("rounds", "said"), [("1", "which never happens"), ("n", "which may never happen")]
+)
+def test_of_a_phase_that_nothing_ends_it_is_said_that_it_never_does(rounds: str, said: str) -> None:
+    """Each mbarrier ends one phase, by the second half of the threads; with `n` rounds, data say
+    how many."""
+    loading = under("if T.tl_shuffle_elect(64)", EXPECT + LOAD)
+    (hazard, *_) = report_on(filled_by_some(loading, "if tx < 64", rounds)).hazards
+    assert hazard.witness.endswith(f" to end, {said}")
 
 
 def test_a_warp_that_waits_alone_misses_no_phase() -> None:
