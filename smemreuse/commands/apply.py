@@ -113,8 +113,9 @@ def _beside(kernel: Kernel, plan: Plan, verdict: str) -> str:
     if found is None:
         return verdict
     usual = found[1].arena_text
-    takes = "takes as many bytes" if usual == plan.arena_text else f"takes {usual}"
-    return f"{compiler_of(kernel)}'s {DEFAULT_MERGE} {takes}; {verdict}"
+    merge = f"{compiler_of(kernel)}'s {DEFAULT_MERGE}"
+    same = usual == plan.arena_text
+    return f"{f'no fewer than {merge}' if same else f'{merge} takes {usual}'}; {verdict}"
 
 
 def _too_large(

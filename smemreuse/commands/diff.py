@@ -35,7 +35,6 @@ from smemreuse.report.data import Data, Subject
 from smemreuse.report.difference import (
     ACROSS,
     BLOCKS,
-    BLOCKS_ONLY,
     LEGEND,
     UNTOLD,
     across,
@@ -43,7 +42,6 @@ from smemreuse.report.difference import (
     difference_entries,
     difference_lines,
     doubt_lines,
-    effects_of,
     growth_clauses,
     in_all_line,
     in_order,
@@ -220,9 +218,7 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
     if any(one.causes for one in found if not one.are_strangers):
         yield Text(LEGEND, style="dim")
     if any(one.blocks is not None for one in found if len(found) == 1 or _is_told(one)):
-        effects = (each for one in found if not one.are_strangers for each in effects_of(one))
-        have_blocks = any(one.blocks and one.bytes for one in effects)
-        yield Text(BLOCKS if have_blocks else BLOCKS_ONLY, style="dim")
+        yield Text(BLOCKS, style="dim")
     if across(found):
         yield Text(ACROSS, style="yellow")
 

@@ -20,6 +20,7 @@ _INNER = (
     "inner: a buffer lives from its first access to its last, even where a loop comes round to it "
     "again; dataflow takes such a layout only where it is proved, and better for the objective"
 )
+_OF_INNER = "its verdicts are on its own layouts, those to look at may be others"
 _OUTER = "outer: the default merge's live ranges, packed by smemreuse for the objective."
 BOUND = "dataflow's bound"
 """The lower bounds of the chosen layouts, among the totals."""
@@ -119,7 +120,7 @@ def blocks_change(row: Comparison) -> bool:
 def policies_legend() -> Iterator[Text]:
     """What the policies are, and which layouts their lower bound is of."""
     yield Text(_OUTER, style="dim")
-    yield Text(f"{_INNER}.", style="dim")
+    yield Text(f"{_INNER}; {_OF_INNER}.", style="dim")
     yield Text(
         "dataflow: the chosen layouts, which may be the default merge's; outer and inner may not.",
         style="dim",

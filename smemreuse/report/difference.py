@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.text import Text
 
 from smemreuse.report.data import Data
+from smemreuse.report.residents import taken_words
 from smemreuse.report.titles import counted, holding
 from smemreuse.results.difference import (
     CauseKind,
@@ -29,14 +30,10 @@ LEGEND = (
     "bytes: what each change does to the arena, made one at a time; they add up to the difference"
 )
 BLOCKS = (
-    "without it: resident blocks if that change alone were undone. Blocks are by shared memory, "
-    "threads and barriers; registers, which may allow fewer, are not counted"
-)
-"""What the blocks of `heading` and of causes are; said where a cause changes any."""
-BLOCKS_ONLY = (
     "blocks per SM: by shared memory, threads and barriers; registers, which may allow fewer, are "
     "not counted"
 )
+"""What the blocks of `heading` and of causes are."""
 
 ACROSS = (
     "blocks are those of two GPUs: more shared memory on one may hide a block that a layout loses"
@@ -221,11 +218,11 @@ def difference_lines(
     telling = [one for one in effects if one.bytes]
     width = max((len(f"{one.bytes:+,}") for one in telling), default=0)
     for one in telling:
-        blocks = f" ({_blocks_without(one, found.new)})" if one.blocks else ""
-        yield Text(f"  {one.bytes:>+{width},} bytes{blocks}: {one.cause.text}")
+        blocks = _blocks_without(one, found.new) if one.blocks else ""
+        yield Text(f"  {one.bytes:>+{width},} bytes: {one.cause.text}{blocks}")
     silent = [one for one in effects if not one.bytes]
     for one in silent[:3]:
-        yield Text(f"  0 bytes: {one.cause.text}", style="dim")
+        yield Text(f"  0 bytes, as the peak stays as high: {one.cause.text}", style="dim")
     if silent[3:]:
         more = counted(len(silent) - 3, "more change")
         yield Text(f"  and {more} of 0 bytes (--format json)")
@@ -236,10 +233,11 @@ def difference_lines(
 
 
 def _blocks_without(effect: CauseEffect, layout: NamedLayout) -> str:
-    """How many blocks the new kernel has where a change is undone."""
+    """How many blocks the new kernel has where a change alone is undone, as the end of a
+    sentence."""
     assert layout.residents is not None
     assert effect.blocks is not None
-    return f"{counted(layout.residents.blocks - effect.blocks, 'block')} without it"
+    return f"; undone alone, {counted(layout.residents.blocks - effect.blocks, 'block')}"
 
 
 def _taken(layout: NamedLayout, before: int) -> str:
@@ -250,7 +248,7 @@ def _taken(layout: NamedLayout, before: int) -> str:
     most = architecture(known.arch).largest_for(before)
     if known.block_bytes <= most:
         return ""
-    return f" ({known.taken}; {most:,} would allow {before})"
+    return f" ({taken_words(known, layout.arena)}; {most:,} would allow {before})"
 
 
 def heading(found: Difference, title: str | None = None) -> str:

@@ -106,13 +106,23 @@ def why_all(reasons: Iterable[str]) -> str:
     return found[0] if found and all(found) else ""
 
 
+_BESIDE = "beside it for mbarriers and other allocations"
+
+
+def taken_words(found: Residents, arena_bytes: int) -> str:
+    """All that a block takes, in words; what it takes beside its arena is named where it does."""
+    more = found.block_bytes - arena_bytes
+    parts = f": {arena_bytes:,} arena, {more:,} {_BESIDE}" if more else ""
+    return f"{found.taken}{parts}"
+
+
 def l1_words(found: Residents, arena_bytes: int, arch: Architecture) -> str:
     """What resident blocks leave of the unified cache to L1, and why so much, in words."""
     step = arch.unified - l1_left(found, arch)
     taken = arch.taken(found.block_bytes)
     parts = {
         "arena": arena_bytes,
-        "beside it for mbarriers and other allocations": found.block_bytes - arena_bytes,
+        _BESIDE: found.block_bytes - arena_bytes,
         "for the driver": arch.reserved,
         "of rounding": taken - found.block_bytes - arch.reserved,
     }

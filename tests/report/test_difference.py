@@ -52,7 +52,7 @@ def test_causes_go_by_blocks_and_then_by_bytes() -> None:
     lines = [line.plain for line in difference_lines(GREW)]
     assert lines[0].startswith("k (shared.dyn): 57,344 -> 65,536 bytes, 8,192 more (+14.3 % of")
     assert lines[1:] == [
-        "  +15,360 bytes (4 blocks without it): As grew",
+        "  +15,360 bytes: As grew; undone alone, 4 blocks",
         "   +1,024 bytes: Bs grew",
         "   -8,192 bytes: Cs grew",
     ]
@@ -81,6 +81,14 @@ def test_no_blocks_are_told_to_be_too_large_to_launch() -> None:
     large = replace(OLD, residents=residents(0, 56 * KB))
     told = "; 0 (too large to launch) -> 3 blocks per SM of sm_90"
     assert heading(replace(GREW, old=large)).endswith(told)
+
+
+def test_what_a_block_takes_beside_its_arena_is_named() -> None:
+    beside = replace(NEW, residents=residents(3, 65 * KB))
+    told = "66,560 bytes, without the driver's: 65,536 arena, 1,024 beside it for mbarriers and "
+    assert f"(a block takes {told}other allocations; 57,344 would allow 4)" in heading(
+        replace(GREW, new=beside)
+    )
 
 
 def test_kernels_that_lost_a_block_come_before_those_that_only_grew() -> None:
