@@ -115,7 +115,7 @@ def _beside(kernel: Kernel, plan: Plan, verdict: str) -> str:
     usual = found[1].arena_text
     merge = f"{compiler_of(kernel)}'s {DEFAULT_MERGE}"
     same = usual == plan.arena_text
-    return f"{f'no fewer than {merge}' if same else f'{merge} takes {usual}'}; {verdict}"
+    return f"{f'no byte is gained over {merge}' if same else f'{merge} takes {usual}'}; {verdict}"
 
 
 def _too_large(

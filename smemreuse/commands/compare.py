@@ -245,10 +245,11 @@ def _many(
     yield from objective_lines([one for one in compared if one.buffers])
     yield from summary_lines(compared)
     if any(one.buffers for one in compared):
-        yield from policies_legend()
+        yield from policies_legend(compared)
     yield from baseline_lines(_changes(rows), missing)
     names = dict(zip(map(id, compared), titles_of(compared), strict=True))
-    yield from worst_lines(compared, [*names.values()], out.width)
+    worst = [*worst_lines(compared, [*names.values()], out.width)]
+    yield from worst
     compared = [row.comparison for row in shown if row.comparison.buffers]
     if compared and every:
         yield compare_table(out, compared)
@@ -258,6 +259,8 @@ def _many(
         same = unchanged(compared) if folded else []
         compared = [one for one in compared if one not in same]
         last = [change_words(one.change) for one in compared if one.change is not None]
+        if not worst:
+            yield Text()
         yield kernels_table(out, compared, [names[id(one)] for one in compared], last)
         if same:
             yield unchanged_line(same)

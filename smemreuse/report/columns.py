@@ -78,11 +78,12 @@ BLOCKS = "blocks per SM"
 """The heading of `blocks_text`."""
 
 
-def by_registers(resident: int, by_memory: int, words: str) -> str:
+def by_registers(resident: int, by_memory: int | str, words: str = "") -> str:
     """The legend of `blocks_text` by an example of the table in which registers stop some; `words`
     are on the registers."""
+    of_each = f" ({words})" if words else ""
     return (
-        f"{BLOCKS}, `{resident} (regs)`: registers allow {resident} ({words}); shared memory, "
+        f"{BLOCKS}, `{resident} (regs)`: registers allow {resident}{of_each}; shared memory, "
         f"threads and barriers would allow {by_memory}."
     )
 

@@ -20,7 +20,7 @@ _INNER = (
     "inner: a buffer lives from its first access to its last, even where a loop comes round to it "
     "again; dataflow takes such a layout only where it is proved, and better for the objective"
 )
-_OF_INNER = "its verdicts are on its own layouts, those to look at may be others"
+_OF_INNER = "; its verdicts are on its own layouts, those to look at may be others"
 _OUTER = "outer: the default merge's live ranges, packed by smemreuse for the objective."
 BOUND = "dataflow's bound"
 """The lower bounds of the chosen layouts, among the totals."""
@@ -82,14 +82,22 @@ def _default_words(compared: Sequence[Comparison]) -> str:
 
 def _registers_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:
     """What blocks mean where registers stop some, of each number of blocks once."""
-    told: dict[tuple[int, int], str] = {}
+    told: dict[int, dict[int, str]] = {}
     for one in results:
         if one.resident is None or one.blocks is None or one.resident == one.blocks:
             continue
         words = one.registers.words if one.registers else ESTIMATED
-        told.setdefault((one.resident, one.blocks), words)
-    for (resident, blocks), words in [*told.items()][:_MOST_TOLD]:
-        yield Text(by_registers(resident, blocks, words), style="dim")
+        told.setdefault(one.resident, {}).setdefault(one.blocks, words)
+    for resident, by_blocks in [*told.items()][:_MOST_TOLD]:
+        blocks, words = next(iter(by_blocks.items()))
+        least, most = min(by_blocks), max(by_blocks)
+        several = f"{least} to {most}, as `smemreuse explain` says of each kernel"
+        yield Text(
+            by_registers(resident, blocks, words)
+            if least == most
+            else by_registers(resident, several),
+            style="dim",
+        )
 
 
 def _launch_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:
@@ -117,10 +125,11 @@ def blocks_change(row: Comparison) -> bool:
     return known and row.default_blocks != row.applied.resident
 
 
-def policies_legend() -> Iterator[Text]:
+def policies_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     """What the policies are, and which layouts their lower bound is of."""
+    hoped = any(row.hoped_bytes is not None for row in compared)
     yield Text(_OUTER, style="dim")
-    yield Text(f"{_INNER}; {_OF_INNER}.", style="dim")
+    yield Text(f"{_INNER}{_OF_INNER * hoped}.", style="dim")
     yield Text(
         "dataflow: the chosen layouts, which may be the default merge's; outer and inner may not.",
         style="dim",

@@ -47,7 +47,7 @@ def after_compare(rows: Sequence[Comparison], options: Mapping[str, Options]) ->
     unsafe = [row for row in held if row.concern is Concern.STOCK_UNSOUND]
     smaller = [row for row in held if row.saved_bytes > 0]
     if not unsafe and not smaller:
-        fewer = "the chosen layout takes no fewer bytes than the default merge"
+        fewer = "no chosen layout takes fewer bytes than the default merge"
         return nothing(f"{fewer}{_why_no_fewer(held)}")
     most = max(unsafe or smaller, key=lambda row: (_gains(row), row.saved_bytes))
     if not unsafe and not _gains(most):

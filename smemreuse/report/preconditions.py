@@ -17,7 +17,7 @@ from smemreuse.results.verdict import LINT_STOPPED, unfollowed_words
 _RUN = "lint was run on the unmerged kernel"
 PROVED = f"{_RUN}: no hazard was found"
 
-_STOPPED = f"{LINT_STOPPED}, which may be less here than for `smemreuse lint`"
+_STOPPED = f"{LINT_STOPPED}, `smemreuse lint` may have a higher one"
 
 MOST_ASSUMED = 4
 """Buffers with an assumption of their own that are named; more are counted."""
@@ -120,7 +120,7 @@ def _why(one: OpenAssumption, report: LintReport) -> str:
     found = next((each for each in against if each.certain or not one.refuted), None)
     if found is None:
         return unfollowed_words(one.why, _STOPPED)
-    return f"{found.kind}{_place(found)}"
+    return f"{'' if found.certain else 'possible '}{found.kind}{_place(found)}"
 
 
 def grounds_data(grounds: Preconditions | None) -> Data | None:

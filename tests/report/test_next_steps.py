@@ -136,7 +136,7 @@ def test_it_is_told_why_nothing_is_gained(optimal: bool, resident: int, why: str
     applied = SimpleNamespace(optimal=optimal, resident=resident, blocks=4)
     row: Any = SimpleNamespace(buffers=1, concern=None, saved_bytes=0, applied=applied)
     told = text(after_compare([row], {}))
-    assert told.endswith(f"takes no fewer bytes than the default merge{why}")
+    assert told.endswith(f"no chosen layout takes fewer bytes than the default merge{why}")
 
 
 @pytest.mark.parametrize(

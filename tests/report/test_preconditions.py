@@ -52,7 +52,7 @@ def test_a_refuted_assumption_comes_first_and_others_by_their_reason() -> None:
     unknown = replace(BEFORE, unknown=("budget: too long",))
     first, second, *rest = lines(unknown)
     assert first.endswith("lint refutes that (race between lines 4 and 7 (As))")
-    limit = "its limit of work, which may be less here than for `smemreuse lint`"
+    limit = "its limit of work, `smemreuse lint` may have a higher one"
     reason = f"not followed: lint stopped at {limit}: too long"
     assert second == f"  the proof assumes the following, which lint does not prove ({reason}):"
     assert rest == [f"    {one.assumption.sentence}" for one in Preconditions(unknown).open[1:]]

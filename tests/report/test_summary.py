@@ -6,7 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from smemreuse.report.comparison_legends import SCOPES, compare_legend, kernels_legend
+from smemreuse.report.comparison_legends import (
+    SCOPES,
+    compare_legend,
+    kernels_legend,
+    policies_legend,
+)
 from smemreuse.report.comparison_totals import WORST, summary_lines, worst_lines
 from smemreuse.report.comparisons import (
     SORTS,
@@ -258,6 +263,22 @@ def test_blocks_that_registers_stop_are_told_by_an_example() -> None:
         "shared memory, threads and barriers would allow 9."
     ) in legend
     assert not any("blocks per SM" in line.plain for line in kernels_legend(out(80), [FINE]))
+    other = row(
+        result("outer", 1024), result("dataflow", 1024, blocks=6, resident=4, registers=few)
+    )
+    told = [line.plain for line in kernels_legend(out(80), [stopped, other])]
+    assert [line for line in told if "blocks per SM" in line] == [
+        "blocks per SM, `4 (regs)`: registers allow 4; shared memory, threads and barriers would "
+        "allow 6 to 9, as `smemreuse explain` says of each kernel."
+    ]
+
+
+def test_of_inner_it_is_said_that_what_is_to_look_at_may_be_other_layouts() -> None:
+    hoped = replace(FINE, hoped="why", hoped_bytes=512)
+    said = "; its verdicts are on its own layouts, those to look at may be others."
+    told = [[line.plain for line in policies_legend([one])] for one in (FINE, hoped)]
+    assert any(line.endswith(said) for line in told[1])
+    assert not any(said in line for line in told[0])
 
 
 def test_orders() -> None:
