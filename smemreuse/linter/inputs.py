@@ -28,6 +28,7 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.ir.launch import AXES, launches, tag_of
+from smemreuse.ir.types import integer_type
 from smemreuse.results.hazards import Given
 from smemreuse.semantics.evaluate import NOBODY, Threads, Value, evaluate, holds, is_integer
 
@@ -39,6 +40,9 @@ OTHERS = (0, 1, -1)
 
 ENOUGH = 4096
 """An argument that decides no loop's length: more than what is compared with it."""
+
+MANY = 1 << 16
+"""What a type has to hold for elements that rise from one sequence to the next."""
 
 Place = Buffer | Var
 """Memory, or a variable."""
@@ -163,14 +167,15 @@ class Deciding:
         numbers, rows = {**block}, dict[Place, AffineElements]()
         for at, one in enumerate(self.lengths, 1):  # of two the later may be the end of the earlier
             if self._is_argument(one):
-                numbers[one] = at * length
-            elif len(self._flow.loads[one]) > 1:  # its elements say where each sequence begins
+                numbers[one] = self._fitting(one, at * length)
+            elif len(self._flow.loads[one]) > 1 and self._holds(one, MANY):
+                # Its elements say where each sequence begins.
                 rows[one] = AffineElements(0, length)
             else:
-                rows[one] = AffineElements(at * length)
+                rows[one] = AffineElements(self._fitting(one, at * length))
         for one in self.others:
             if self._is_argument(one):
-                numbers[one] = ENOUGH
+                numbers[one] = self._fitting(one, ENOUGH)
             else:
                 rows[one] = AffineElements(other)
         return GivenInputs(numbers, rows)
@@ -196,6 +201,11 @@ class Deciding:
 
     def _is_argument(self, source: Place) -> TypeGuard[Var]:
         return isinstance(source, Var) and source not in self._flow.loads
+
+    def _fitting(self, source: Place, number: int) -> int:
+        """The number, or the largest one that a narrow type holds."""
+        kinds = map(integer_type, self._flow.dtypes[source])
+        return min(number, *(kind.most for kind in kinds if kind is not None))
 
     def _holds(self, source: Place, number: int) -> bool:
         return all(holds(dtype, number) for dtype in self._flow.dtypes[source])

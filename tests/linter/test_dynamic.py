@@ -226,3 +226,25 @@ def test_threads_that_return_alone_are_not_followed_where_others_wait() -> None:
     early = under("if tx < 32", "T.thread_return()\n")
     report = report_on(kernel_of(early + f"As[tx] = tx\n{SYNC}O[tx] = As[63 - tx]\n"))
     assert report.unknown == ("`thread_return` (line 14) is not followed",)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "at", "certain"),
+    [
+        ("int32", 150, True),
+        ("uint8", 150, True),
+        ("int8", 150, False),
+        ("int8", 100, True),
+        ("bool", 1, False),
+    ],
+)
+def test_no_loop_is_longer_than_the_type_of_its_length_allows(
+    dtype: str, at: int, certain: bool
+) -> None:
+    """Not where a large number is tried either, or an element that has one."""
+    declared = f'Z = T.handle("{dtype}", "global")\nU = T.decl_buffer((64,), "{dtype}", data=Z)\n'
+    body = "As[tx] = tx\n" + SYNC
+    race = under(f"if k == {at}", "As[63 - tx] = D[tx]\n")
+    body += under('for k in range(T.Cast("int32", U[0]))', race) + "O[tx] = As[tx]\n"
+    (hazard,) = report_on(kernel_of(body, declared=declared)).hazards
+    assert (hazard.kind.value, hazard.certain) == ("race", certain)

@@ -12,10 +12,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from smemreuse.checker.values.cases import LARGE
 from smemreuse.checker.values.interned import InternedExpr, InternTable, replaced
 from smemreuse.checker.values.quotients import Quotient
 from smemreuse.ir.expr import Expr, Load, Var, constant, walk
-from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate
+from smemreuse.ir.types import integer_type
+from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate, holds
 
 MAX_GIVEN = 12
 TRIED = 1 << 15
@@ -29,11 +31,12 @@ Launched = Mapping[Var, int | None]
 
 
 def is_any_number(quotient: Quotient, launched: Launched) -> bool:
-    """Whether a quotient is whatever the kernel is given."""
+    """Whether a quotient is whatever the kernel is given, in a type that holds large numbers."""
     return any(
         isinstance(atom, InternedExpr)
         and isinstance(atom.expr, (Var, Load))
         and atom.expr not in launched
+        and holds(dtype_of(atom.expr), LARGE)
         and abs(factor) == 1
         for atom, factor in quotient.dividend.items()
     )
@@ -57,6 +60,9 @@ def _is_found(length: InternedExpr, rounds: int, interned: InternTable, launched
     columns = np.random.default_rng(rounds).choice(_near(length.expr, rounds), (len(given), TRIED))
     exists = np.ones(TRIED, dtype=bool)
     for leaf, column in zip(given, columns, strict=True):
+        kind = integer_type(dtype_of(leaf.expr))
+        if kind is not None:
+            exists &= (kind.least <= column) & (column <= kind.most)
         if isinstance(leaf.expr, Var) and leaf.expr in launched:
             extent = launched[leaf.expr]
             exists &= (column >= 0) & (True if extent is None else column < extent)
