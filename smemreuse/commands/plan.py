@@ -206,8 +206,11 @@ def _chart(out: Console, subject: Subject, chosen: Chosen) -> Iterator[Renderabl
 def _relied_words(*, shares: bool, is_proved: bool) -> str:
     """Whether a plan relies on barriers that the compiler may insert."""
     if not shares:
-        return "+: sharing needs none of these barriers, as no buffers share bytes"
+        return "no buffers share bytes: this plan needs none of the barriers marked +"
     if is_proved:
-        return "+: the proof holds where ThreadSync runs after the merge, as in TileLang's builds"
-    needed = "+: this plan needs such barriers where buffers share bytes"
+        return (
+            "the proof holds where ThreadSync, which may insert the barriers marked +, runs after "
+            "the merge, as in TileLang's builds"
+        )
+    needed = "where buffers share bytes this plan needs barriers such as those marked +"
     return f"{needed}; `smemreuse check` says whether those that it needs are sure to come"

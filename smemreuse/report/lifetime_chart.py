@@ -70,15 +70,17 @@ def lifetime_chart(
 def chart_key(spans: Mapping[Buffer, Span], timeline: Timeline, axis: Axis) -> Iterator[str]:
     """What the characters of a chart mean that are in it, in lines."""
     drawn = {sign for one in spans for sign in _life(one, spans[one], timeline, axis)}
-    yield "   ".join(word for sign, word in _LIFE.items() if sign in drawn)
+    marks = "   ".join(word for sign, word in _LIFE.items() if sign in drawn)
+    outlast = any(_outlasts(one, live, timeline) for one, live in spans.items())
+    group = ", another group" * bool(timeline.arms)
+    users = f"a loop{group} or an asynchronous access may use it"
+    yield f"{marks}{f'; live beyond its accesses where {users}' * outlast}"
     loops = any(one.kind == "loop" and one.depth < _BANDS for one in timeline.bands)
     rows = " and ".join([_GROUPS] * bool(timeline.arms) + [_LOOPS] * loops)
     if rows:
         yield f"{rows}: < begins   > ends"
     if timeline.arms:
-        held = any(_is_held(one, live, timeline) for one, live in spans.items())
-        live = "; what is not one group's alone is live until all are done" * held
-        yield f"{_GROUPS} of threads run at the same time, though one stands after the other{live}"
+        yield f"{_GROUPS} of threads run at the same time, though one stands after the other"
     there = {mark.kind for mark in timeline.marks}
     kinds = {kind: told for row in _SYNC.values() for kind, told in row.items() if kind in there}
     if kinds:
@@ -89,16 +91,10 @@ def chart_key(spans: Mapping[Buffer, Span], timeline: Timeline, axis: Axis) -> I
         yield f"a column stands for up to {axis.positions} positions"
 
 
-def _is_held(buffer: Buffer, live: Span, timeline: Timeline) -> bool:
-    """Whether a buffer that not one group alone accesses is live until the last one is done."""
-    outermost = [arm for arm in timeline.arms if not arm.depth]
-    within = {
-        next((arm for arm in outermost if arm.begin <= step.position < arm.end), None)
-        for step in timeline.steps
-        if buffer in step.touches
-    }
-    ends = [arm.end for arm in within if arm is not None]
-    return len(within) > 1 and bool(ends) and live[1] >= max(ends)
+def _outlasts(buffer: Buffer, live: Span, timeline: Timeline) -> bool:
+    """Whether a buffer is live before the first entry that touches it, or after the last one."""
+    touched = [step.position for step in timeline.steps if buffer in step.touches]
+    return bool(touched) and (live[0] < touched[0] or touched[-1] + 1 < live[1])
 
 
 def _scopes(timeline: Timeline, frame: Frame) -> Iterator[Text]:

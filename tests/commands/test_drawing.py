@@ -57,13 +57,19 @@ def test_piped_output_is_plain_ascii(verb: str) -> None:
 
 def test_barriers_to_come_are_drawn_where_a_dump_has_none_yet() -> None:
     assert "+ barrier that the compiler may insert" in run("plan", BATCHED).stdout
-    proved = "+: the proof holds where ThreadSync runs after the merge, as in TileLang's builds"
-    shares = "this plan needs such barriers where buffers share bytes"
+    proved = (
+        "the proof holds where ThreadSync, which may insert the barriers marked +, runs after the "
+        "merge, as in TileLang's builds"
+    )
+    shares = "where buffers share bytes this plan needs barriers such as those marked +"
     checked = "; `smemreuse check` says whether those that it needs are sure to come"
     for options, told in (
         (("--objective", "bytes"), proved),
-        (("--policy", "inner", "--objective", "bytes"), f"+: {shares}{checked}"),
-        (("--objective", "none"), "+: sharing needs none of these barriers, as no buffers share"),
+        (("--policy", "inner", "--objective", "bytes"), f"{shares}{checked}"),
+        (
+            ("--objective", "none"),
+            "no buffers share bytes: this plan needs none of the barriers marked +",
+        ),
     ):
         assert told in run("plan", *options, BATCHED).stdout
     merged = DUMPS.parent / "tvm_dumps" / "two_kernels_static.tir"

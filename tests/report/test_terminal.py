@@ -9,7 +9,6 @@ from itertools import accumulate
 
 import pytest
 
-from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Var
 from smemreuse.ir.kernel import Buffer
 from smemreuse.report.frames import Axis, Frame
@@ -182,12 +181,11 @@ def test_groups_of_threads_that_run_at_the_same_time_are_said_to() -> None:
     text = printed(console)
     told = "groups of threads run at the same time, though one stands after the other"
     assert f"groups and loops: < begins   > ends\n{told}\n" in text
+    assert "beyond its accesses" not in text, "each is live from its first access to its last"
     console = out(200)
-    steps = (*timeline.steps[:6], replace(timeline.steps[6], touches={A: Access.READ}))
-    both = replace(timeline, steps=steps)
-    console.print(drawn_plan(console, plan("dataflow", {A: 0}, {A: (1, 9)}), both))
-    held = "; what is not one group's alone is live until all are done"
-    assert f"{told}{held}\n" in printed(console)
+    console.print(drawn_plan(console, plan("dataflow", {A: 0}, {A: (1, 9)}), timeline))
+    users = "a loop, another group or an asynchronous access may use it"
+    assert f"; live beyond its accesses where {users}\n" in printed(console)
 
 
 def test_a_column_of_a_read_and_a_write_says_both() -> None:
