@@ -353,3 +353,19 @@ def test_a_session_says_what_became_of_each_function(
     assert [(one.function, one.outcome.name) for one in session.functions] == [("main", outcome)]
     assert len(session.kernels) == int(buffers > 0)
     assert len(session.plans) == int(outcome == "MERGED")
+
+
+def test_parameters_do_not_overlap_for_the_compiler_whatever_the_function_says() -> None:
+    """So plans, `trim` and levers take them for separate memory without `tir.noalias`, too."""
+    import tvm
+
+    from fixtures.tvm.lowering import compile_module, cuda_source
+
+    fixture = FIXTURES["batched_gemm"]
+    made = fixture.make(**fixture.configs["small"])
+    mod = tvm.IRModule(
+        {var: func.with_attr("tirx.noalias", False) for var, func in made.functions.items()}
+    )
+    source = cuda_source(compile_module(mod, fixture.pass_configs))
+    kernel = next(line for line in source.splitlines() if "__global__" in line)
+    assert kernel.count("* __restrict__ ") == kernel.count("_ptr") == 3
