@@ -70,7 +70,8 @@ def apply(
             size = f"a plan of {each.plan.arena_bytes:,} bytes"
             say_folded([f"{kernel.name}: {size} was {each.verdict.refusal}"])
         applied.append((kernel, found.plan))
-        proof = NOT_CHECKED if unchecked else found.candidate.verdict.proof
+        verdict = found.candidate.verdict
+        proof = NOT_CHECKED if unchecked else f"{verdict.proof}{verdict.condition}"
         beside.append(_beside(kernel, found.plan, proof))
         return found.plan
 

@@ -21,7 +21,7 @@ from smemreuse.results.audit import Audit, Checked, PlanSource
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.serialized import as_data, picked
-from smemreuse.results.verdict import BARRIERS_FOLLOW, UNSOUND, VerdictKind
+from smemreuse.results.verdict import UNSOUND, VerdictKind
 
 NOT_MERGED = "no buffers are merged here, so there is no layout to check (side by side they are"
 MAX_BARE = 5
@@ -85,8 +85,10 @@ def check_lines(row: Checked, *, drawn: bool = False, width: int = 100) -> Itera
     audit = row.audit
     where = f"{printable(row.file)}: {row.kernel} ({row.scope})"
     verdict = verdict_text(audit.verdict)
-    if audit.verdict.sound and BARRIERS_FOLLOW in audit.verdict.assumptions:
-        verdict.append(", if ThreadSync follows")
+    verdict.append(audit.verdict.condition)
+    if audit.verdict.sound and row.grounds is not None and row.grounds.refuted:
+        joins = " and" if audit.verdict.condition else ", if"
+        verdict.append(f"{joins} the hazard of the kernel itself is fixed")
     if audit.source is PlanSource.NOT_PLANNED:
         yield verdict.append(f": {where}, {audit.source}", style="default")
     elif audit.source is PlanSource.NOTHING_MERGED:

@@ -37,9 +37,9 @@ def objective_lines(compared: Sequence[Comparison]) -> Iterator[Text]:
     """What plans are for, where that is not the fewest bytes."""
     if any(one.applied.objective == "speed" for one in compared):
         yield Text(
-            "planned for speed: buffers share bytes only where that gains a resident block, or "
-            "leaves more of the SM's memory to L1 without more barriers in loops than the default "
-            "merge needs (--objective bytes plans the smallest arena)"
+            "planned for speed: buffers share bytes only where that, against buffers side by side, "
+            "gains a resident block, or leaves more of the SM's memory to L1 without more barriers "
+            "in loops than the default merge needs (--objective bytes plans the smallest arena)"
         )
 
 

@@ -64,9 +64,10 @@ def _changes(rows: Sequence[Comparison]) -> Text:
     larger = [-row.saved_bytes for row in rows if row.saved_bytes < 0]
     more = sum(row.gains_block for row in rows)
     fitting = sum(row.applied.fits is True and row.stock.fits is False for row in rows)
-    parts = [f"{len(smaller):,} smaller by {sum(smaller):,} bytes"] if smaller else []
+    all_told = " in all" if len(smaller) > 1 else ""
+    parts = [f"{len(smaller):,} smaller by {sum(smaller):,} bytes{all_told}"] if smaller else []
     parts += [f"{len(larger):,} larger by {sum(larger):,}"] if larger else []
-    parts += [f"{more:,} with more blocks per SM"] if more else []
+    parts += [f"{more or 'none'} with more blocks per SM"] if more or smaller else []
     parts += [f"{fitting:,} that did not fit"] if fitting else []
     return Text(
         f"chosen layouts (dataflow) against the {DEFAULT_MERGE}: "

@@ -96,7 +96,18 @@ def _change_lines(both: ShippedHeadroom, everything: bool) -> Iterator[Text]:
         least = f"{'as few as ' if len(rest) > 1 else ''}{min(rest):,} bytes"
         what = f"{counted(len(rest), 'change')} of the source would reduce the arena to {least}"
         them = "it" if len(rest) == 1 else "them"
-        yield Text(f"{what}, and gain no block (--all lists {them})", style="dim")
+        why_not = _gains_nothing(both, min(rest))
+        yield Text(f"{what}, {why_not} (--all lists {them})", style="dim")
+
+
+def _gains_nothing(both: ShippedHeadroom, arena: int) -> str:
+    """That no block is gained by so few bytes, and what stops it where shared memory would not."""
+    residents = both.shipped.residents
+    over = None if residents is None else residents.bytes_over
+    if residents is None or over is None or both.shipped.arena_bytes - arena < over:
+        return "and gain no block"
+    others = " and ".join(one for one in residents.limits if one != SHARED_MEMORY)
+    return f"enough for one more block by shared memory, but not by {others}"
 
 
 def _beyond_lines(both: ShippedHeadroom) -> Iterator[Text]:

@@ -124,6 +124,13 @@ class Verdict:
         return f"proved {self.verdict}" if self.sound else f"not proved ({self.verdict})"
 
     @property
+    def condition(self) -> str:
+        """What has to come yet for a sound plan to be so, to put after its verdict; or nothing."""
+        return (
+            ", if ThreadSync follows" if self.sound and BARRIERS_FOLLOW in self.assumptions else ""
+        )
+
+    @property
     def refusal(self) -> str:
         """Why a plan was not applied: the word, and the first thing that speaks against it."""
         first = self.violations[0].titled if self.violations else self.first_finding

@@ -85,6 +85,9 @@ def test_the_totals() -> None:
         "chosen layouts (dataflow) against the default merge: 1 smaller by 1,024 bytes, 1 larger "
         "by 1,024, 1 with more blocks per SM",
     ]
+    smaller = row(result("outer", 2048), result("dataflow", 1024))
+    *_, changes = summary_lines([smaller, smaller])
+    assert changes.plain.endswith(": 2 smaller by 2,048 bytes in all, none with more blocks per SM")
     (line,) = summary_lines([bare])
     assert line.plain == "1 file: 1 kernel, 0 with shared memory"
 
