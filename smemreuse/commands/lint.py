@@ -55,6 +55,7 @@ from smemreuse.report.next_step import NextStep
 from smemreuse.report.next_steps import after_lint, after_shown
 from smemreuse.results.accepted import Acceptances, numbering_words
 from smemreuse.results.gate import FailOn, Gate
+from smemreuse.results.hazards import certain_words
 from smemreuse.results.known_hazards import KnownKernel, known_to
 from smemreuse.results.matching import KernelName
 from smemreuse.versions import TILELANG, version_of
@@ -62,11 +63,6 @@ from smemreuse.versions import TILELANG, version_of
 FINDINGS = (
     "in brackets: a finding's id, for --show, or to accept it in smemreuse.toml; lines are those "
     "of the dump, and loop variables those of the first iterations that were found"
-)
-
-CERTAIN = (
-    "certain by PTX: the ISA allows an order of execution that goes wrong; a GPU may never choose "
-    "it"
 )
 
 ON_A_GPU = (
@@ -285,8 +281,8 @@ def _tables(
         for linted in shown:
             yield from lint_lines(linted, staged=staged, each=each)
         told = [hazard for linted in shown for hazard, _ in linted.open_hazards]
-        if any(hazard.certain for hazard in told):
-            yield Text(CERTAIN, style="dim")
+        if certain := [hazard for hazard in told if hazard.certain]:
+            yield Text(certain_words(certain), style="dim")
         if told:
             yield Text(FINDINGS, style="dim")
         if any(one.is_tilelang and any(each.certain for each in one.hazards) for one in shown):

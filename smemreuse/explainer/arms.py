@@ -10,14 +10,14 @@ from smemreuse.analysis.divergence import divergence
 from smemreuse.checker.machine.naming import threads
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Attr, Block, For, If, Kernel, Stmt, While, walk_statements
-from smemreuse.results.timeline import Arm, Span
+from smemreuse.results.timeline import ConcurrentArm, Span
 from smemreuse.semantics.table import is_block_barrier
 
 _Taken = tuple[Block, np.ndarray]
 """An arm, and the threads that take it."""
 
 
-def concurrent_arms(kernel: Kernel, points: Mapping[Stmt, Span]) -> Iterator[Arm]:
+def concurrent_arms(kernel: Kernel, points: Mapping[Stmt, Span]) -> Iterator[ConcurrentArm]:
     """The arms with loops in them that threads take while others take another one.
 
     Such arms have no thread in common and no barrier of the block, nor a loop, between them.
@@ -31,7 +31,7 @@ class _Arms:
         self._flow = facts_of(kernel).ask(divergence)
         self._points = points
 
-    def within(self, block: Block, depth: int) -> Iterator[Arm]:
+    def within(self, block: Block, depth: int) -> Iterator[ConcurrentArm]:
         """The arms of a block, each before those inside it; `depth` of them are around it."""
         together: list[_Taken] = []
         for stmt in _flat(block):
@@ -54,12 +54,12 @@ class _Arms:
             if any(isinstance(one, (For, While)) for one in walk_statements(block)):
                 yield block, group.threads.ids
 
-    def _shown(self, together: list[_Taken], depth: int) -> Iterator[Arm]:
+    def _shown(self, together: list[_Taken], depth: int) -> Iterator[ConcurrentArm]:
         shown = len(together) > 1
         for block, ids in together:
             begin, end = self._points[block[0]][0], self._points[block[-1]][1]
             if shown and begin < end:
-                yield Arm(threads(ids), begin, end, depth)
+                yield ConcurrentArm(threads(ids), begin, end, depth)
             yield from self.within(block, depth + shown)
 
 

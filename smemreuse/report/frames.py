@@ -48,14 +48,14 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Frame:
+class ChartFrame:
     """So many characters to the left of an axis, and the axis."""
 
     margin: int
     axis: Axis
 
     @classmethod
-    def within(cls, width: int, length: int, margin: int) -> Frame:
+    def within(cls, width: int, length: int, margin: int) -> ChartFrame:
         """As many columns as `width` characters leave beside the margin and the frame itself."""
         return cls(margin, Axis(length, width - margin - 3))
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import label
-from smemreuse.report.frames import POSITION, Axis, Frame
+from smemreuse.report.frames import POSITION, Axis, ChartFrame
 from smemreuse.report.palette import COLOURS
 from smemreuse.results.timeline import Span, Timeline
 
@@ -47,7 +47,7 @@ def chart_margin(spans: Iterable[Buffer], timeline: Timeline, width: int) -> int
 def lifetime_chart(
     spans: Mapping[Buffer, Span],
     timeline: Timeline,
-    frame: Frame,
+    frame: ChartFrame,
     palette: Sequence[str] = COLOURS,
 ) -> Text:
     """A line for each buffer from `[`, its gen, to `)`, its kill; above these the positions, groups
@@ -97,7 +97,7 @@ def _outlasts(buffer: Buffer, live: Span, timeline: Timeline) -> bool:
     return bool(touched) and (live[0] < touched[0] or touched[-1] + 1 < live[1])
 
 
-def _scopes(timeline: Timeline, frame: Frame) -> Iterator[Text]:
+def _scopes(timeline: Timeline, frame: ChartFrame) -> Iterator[Text]:
     """The rows of groups of threads, which may lie in each other, and of loops by their depth."""
     arms = [
         ((one.threads, one.threads.partition(" ")[2]), (one.begin, one.end), one.depth)

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from smemreuse.ir.kernel import Buffer
 from smemreuse.report.columns import packed
-from smemreuse.report.frames import INK, Axis, Frame
+from smemreuse.report.frames import INK, Axis, ChartFrame
 from smemreuse.report.lifetime_chart import chart_key, chart_margin, lifetime_chart
 from smemreuse.report.map_scale import Scale
 from smemreuse.report.palette import ANSI, COLOURS, colour
@@ -31,7 +31,11 @@ _AXES = "across: program order; a letter: its buffer is live there, a dot: free"
 
 
 def memory_map(
-    plan: Plan, timeline: Timeline, frame: Frame, scale: Scale, palette: Sequence[str] = COLOURS
+    plan: Plan,
+    timeline: Timeline,
+    frame: ChartFrame,
+    scale: Scale,
+    palette: Sequence[str] = COLOURS,
 ) -> Text:
     """Program order across and bytes upwards; a letter where the buffer's bytes are live.
 
@@ -132,7 +136,7 @@ def drawn_plan(out: Console, plan: Plan, timeline: Timeline) -> RenderableType:
     width, palette, scale = _width(out), _palette(out), Scale.of([plan])
     spans = timeline.spans(plan)
     margin = max(scale.margin, chart_margin(spans, timeline, width))
-    frame = Frame.within(width, timeline.length, margin)
+    frame = ChartFrame.within(width, timeline.length, margin)
     return Group(
         memory_map(plan, timeline, frame, scale, palette),
         frame.scale(),
@@ -149,11 +153,11 @@ def drawn_lifetimes(
     """The lifetime chart, and what its characters mean."""
     width = _width(out)
     margin = chart_margin(spans, timeline, width)
-    return _drawn_chart(out, spans, timeline, Frame.within(width, timeline.length, margin))
+    return _drawn_chart(out, spans, timeline, ChartFrame.within(width, timeline.length, margin))
 
 
 def _drawn_chart(
-    out: Console, spans: Mapping[Buffer, Span], timeline: Timeline, frame: Frame
+    out: Console, spans: Mapping[Buffer, Span], timeline: Timeline, frame: ChartFrame
 ) -> RenderableType:
     chart = lifetime_chart(spans, timeline, frame, _palette(out))
     key = (Text(line, style="dim") for line in chart_key(spans, timeline, frame.axis))
@@ -191,7 +195,7 @@ def drawn_plans(out: Console, plans: Sequence[Plan], timeline: Timeline) -> Rend
     least = scale.margin + min(timeline.length, _SMALLEST) + 3
     beside = each >= max(least, *map(len, headings))
     width = each if beside else _width(out)
-    frame = Frame.within(width, timeline.length, scale.margin)
+    frame = ChartFrame.within(width, timeline.length, scale.margin)
     maps = [memory_map(plan, timeline, frame, scale, palette) for plan in plans]
     key = legend(plans[0], timeline, _width(out), scale, palette)
     below = (key, *_undrawn(plans, timeline, frame.axis, scale), Text())

@@ -41,7 +41,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Arm:
+class ConcurrentArm:
     """What one group of threads does while another one does something else, from `begin` to before
     `end`; `threads` are they, by their indices in the block, and `depth` counts the arms around
     it."""
@@ -84,7 +84,7 @@ class Timeline:
     bands: tuple[Band, ...]
     marks: tuple[SyncMark, ...]
     points: Mapping[Stmt, Span]
-    arms: tuple[Arm, ...] = ()
+    arms: tuple[ConcurrentArm, ...] = ()
 
     @property
     def length(self) -> int:

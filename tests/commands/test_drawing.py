@@ -9,7 +9,7 @@ import pytest
 from smemreuse.commands.subjects import read_subjects
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import plan_kernel
-from smemreuse.report.frames import Frame
+from smemreuse.report.frames import ChartFrame
 from smemreuse.report.map_scale import Scale
 from smemreuse.report.terminal import drawn_plan, memory_map
 from tests.commands.running import SMALLEST, run
@@ -24,7 +24,7 @@ def test_equal_buffers_have_equal_rows(sample_path: Path) -> None:
         plan = plan_kernel(subject.kernel, subject.scope)
         scale = Scale.of([plan])
         timeline = timeline_of(subject.kernel, subject.scope)
-        frame = Frame.within(300, timeline.length, scale.margin)
+        frame = ChartFrame.within(300, timeline.length, scale.margin)
         lines = memory_map(plan, timeline, frame, scale).plain.splitlines()
         for number, buffer in enumerate(timeline.names):
             if scale.exact and not scale.edges and buffer in plan.offsets:

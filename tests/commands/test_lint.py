@@ -210,7 +210,10 @@ def test_a_certain_finding_says_what_such_hazards_did_on_hardware() -> None:
     told = " ".join(run("lint", RACE).stdout.split())
     assert "of 3 other kernels with race (read after write), 3 gave wrong results on an " in told
     assert ", in 37 of " in told, "launches"
-    assert "certain by PTX: the ISA allows" in told
+    assert (
+        "certain by PTX: the ISA allows an order of execution that goes wrong (race: a value is "
+        "wrong); a GPU may never choose it in brackets"
+    ) in told
     assert "smemreuse reproduce SCRIPT --finding ID" in told
     (possible,) = run_json("lint", POSSIBLE, "--format", "json")["kernels"][0]["hazards"]
     assert possible["seen"] == []

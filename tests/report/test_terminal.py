@@ -11,13 +11,13 @@ import pytest
 
 from smemreuse.ir.expr import Call, Const, Var
 from smemreuse.ir.kernel import Buffer
-from smemreuse.report.frames import Axis, Frame
+from smemreuse.report.frames import Axis, ChartFrame
 from smemreuse.report.lifetime_chart import chart_margin, lifetime_chart
 from smemreuse.report.map_scale import Scale
 from smemreuse.report.palette import ANSI
 from smemreuse.report.terminal import covered, drawn_plan, drawn_plans, memory_map
 from smemreuse.results.plan import Plan
-from smemreuse.results.timeline import Arm, Span, SyncMark, Timeline
+from smemreuse.results.timeline import ConcurrentArm, Span, SyncMark, Timeline
 from tests.report.made import (
     APART,
     INNER_PLAN,
@@ -37,13 +37,13 @@ from tests.report.made import (
 
 
 def mapped(made: Plan, width: int, scale: Scale) -> str:
-    frame = Frame.within(width, TIMELINE.length, scale.margin)
+    frame = ChartFrame.within(width, TIMELINE.length, scale.margin)
     return memory_map(made, TIMELINE, frame, scale).plain
 
 
 def chart(spans: Mapping[Buffer, Span], timeline: Timeline = TIMELINE, width: int = 60) -> str:
     margin = chart_margin(spans, timeline, width)
-    return lifetime_chart(spans, timeline, Frame.within(width, timeline.length, margin)).plain
+    return lifetime_chart(spans, timeline, ChartFrame.within(width, timeline.length, margin)).plain
 
 
 def test_a_memory_map() -> None:
@@ -169,7 +169,11 @@ def test_positions_stand_at_their_columns_with_a_space_between() -> None:
             assert len(axis.ticks()) <= axis.columns
 
 
-ARMS = (Arm("threads 0-127", 1, 5, 0), Arm("threads 128-255", 5, 8, 0), Arm("thread 0", 3, 5, 1))
+ARMS = (
+    ConcurrentArm("threads 0-127", 1, 5, 0),
+    ConcurrentArm("threads 128-255", 5, 8, 0),
+    ConcurrentArm("thread 0", 3, 5, 1),
+)
 
 
 def test_groups_of_threads_that_run_at_the_same_time_are_said_to() -> None:
