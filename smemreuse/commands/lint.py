@@ -70,7 +70,7 @@ ON_A_GPU = (
     "SCRIPT compiles the kernel"
 )
 
-EACH = "--each tells each hazard in full, those of one cause too"
+EACH = "--each tells hazards of one cause one by one, too"
 
 WIDEST = 100
 """The most characters of a line of a timeline."""

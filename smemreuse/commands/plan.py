@@ -206,7 +206,7 @@ def _chart(out: Console, subject: Subject, chosen: Chosen) -> Iterator[Renderabl
 def _relied_words(*, shares: bool, is_proved: bool) -> str:
     """Whether a plan relies on barriers that the compiler may insert."""
     if not shares:
-        return "no buffers share bytes: this plan needs none of the barriers marked +"
+        return "no buffers share bytes: this plan needs no barrier; those marked + the kernel has"
     if is_proved:
         return (
             "the proof holds where ThreadSync, which may insert the barriers marked +, runs after "

@@ -27,7 +27,7 @@ ORDER = ", ".join(kind.value for kind in CauseKind)
 """The order in which bytes are attributed."""
 
 LEGEND = (
-    "bytes: what each change does to the arena, made one at a time; they add up to the difference"
+    "bytes: what each change does to the arena, one after another; they add up to the difference"
 )
 BLOCKS = (
     "blocks per SM: by shared memory, threads and barriers; registers, which may allow fewer, are "

@@ -104,7 +104,9 @@ def _gains_nothing(both: ShippedHeadroom, arena: int) -> str:
     """That no block is gained by so few bytes, and what stops it where shared memory would not."""
     residents = both.shipped.residents
     over = None if residents is None else residents.bytes_over
-    if residents is None or over is None or both.shipped.arena_bytes - arena < over:
+    if residents is None or SHARED_MEMORY not in residents.limits:
+        return "and gain no block"
+    if over is None or both.shipped.arena_bytes - arena < over:
         return "and gain no block"
     others = " and ".join(one for one in residents.limits if one != SHARED_MEMORY)
     return f"enough for one more block by shared memory, but not by {others}"
@@ -152,7 +154,8 @@ def _next_block_lines(found: NextBlock, both: ShippedHeadroom) -> Iterator[Text]
     told, residents = both.changes, both.shipped.residents
     hoped = told or (residents is not None and SHARED_MEMORY in residents.limits)
     if found.why_not and hoped and not found.stopped_by:
-        yield Text(f"one more block: {found.why_not}")
+        none_launches = residents is not None and residents.blocks == 0
+        yield Text(f"{'to launch' if none_launches else 'one more block'}: {found.why_not}")
     alone = len(found.changes) == 1 and any(
         one.adds_block and one.buffers == found.changes[0].buffers for one in told
     )

@@ -68,7 +68,7 @@ def test_barriers_to_come_are_drawn_where_a_dump_has_none_yet() -> None:
         (("--policy", "inner", "--objective", "bytes"), f"{shares}{checked}"),
         (
             ("--objective", "none"),
-            "no buffers share bytes: this plan needs none of the barriers marked +",
+            "no buffers share bytes: this plan needs no barrier; those marked + the kernel has",
         ),
     ):
         assert told in run("plan", *options, BATCHED).stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -97,6 +98,9 @@ def test_nothing_that_is_known_gains_a_block() -> None:
         "one more block: no combination of the changes that smemreuse knows gains a block"
         in lines(found)
     )
+    assert found.residents is not None
+    told = lines(replace(found, residents=replace(found.residents, blocks=0)))
+    assert "to launch: no combination of the changes that smemreuse knows gains a block" in told
 
 
 def test_orders_that_go_round_in_a_circle_do_not_agree() -> None:
