@@ -115,8 +115,9 @@ def _beside(kernel: Kernel, plan: Plan, verdict: str) -> str:
         return verdict
     usual = found[1].arena_text
     merge = f"{compiler_of(kernel)}'s {DEFAULT_MERGE}"
-    same = usual == plan.arena_text
-    return f"{f'no byte is gained over {merge}' if same else f'{merge} takes {usual}'}; {verdict}"
+    if usual == plan.arena_text:
+        return f"no byte is gained over {merge}; {verdict}"
+    return f"{merge} takes {usual}; {verdict}"
 
 
 def _too_large(

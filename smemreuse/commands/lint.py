@@ -45,6 +45,7 @@ from smemreuse.report.hazards import (
     RULES,
     Linted,
     build_lines,
+    certain_words,
     hazard_findings,
     lint_entry,
     lint_lines,
@@ -55,7 +56,6 @@ from smemreuse.report.next_step import NextStep
 from smemreuse.report.next_steps import after_lint, after_shown
 from smemreuse.results.accepted import Acceptances, numbering_words
 from smemreuse.results.gate import FailOn, Gate
-from smemreuse.results.hazards import certain_words
 from smemreuse.results.known_hazards import KnownKernel, known_to
 from smemreuse.results.matching import KernelName
 from smemreuse.versions import TILELANG, version_of

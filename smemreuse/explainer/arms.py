@@ -9,7 +9,8 @@ import numpy as np
 from smemreuse.analysis.divergence import divergence
 from smemreuse.checker.machine.naming import threads
 from smemreuse.facts import facts_of
-from smemreuse.ir.kernel import Attr, Block, For, If, Kernel, Stmt, While, walk_statements
+from smemreuse.ir.kernel import Block, For, If, Kernel, Stmt, While, walk_statements
+from smemreuse.ir.tree import straight_line
 from smemreuse.results.timeline import ConcurrentArm, Span
 from smemreuse.semantics.table import is_block_barrier
 
@@ -34,7 +35,7 @@ class _Arms:
     def within(self, block: Block, depth: int) -> Iterator[ConcurrentArm]:
         """The arms of a block, each before those inside it; `depth` of them are around it."""
         together: list[_Taken] = []
-        for stmt in _flat(block):
+        for stmt in straight_line(block):
             taken = [*self._taken(stmt)] if isinstance(stmt, If) else []
             if self._separates(stmt) or any(_share(one, two) for one in taken for two in together):
                 yield from self._shown(together, depth)
@@ -65,12 +66,3 @@ class _Arms:
 
 def _share(one: _Taken, other: _Taken) -> bool:
     return bool(np.intersect1d(one[1], other[1]).size)
-
-
-def _flat(block: Block) -> Iterator[Stmt]:
-    """The statements of a block, those below attributes with it."""
-    for stmt in block:
-        if isinstance(stmt, Attr):
-            yield from _flat(stmt.body)
-        else:
-            yield stmt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from smemreuse.ir.kernel import Block, For, If, Stmt, While, nested_blocks
+from smemreuse.ir.kernel import Attr, Block, For, If, Stmt, While, nested_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,3 +92,11 @@ class StatementTree:
             yield from spot.block[spot.index + 1 :]
             if isinstance(spot.scope, (For, While)):
                 yield from spot.block[: spot.index]
+
+
+def straight_line(block: Block) -> Iterator[Stmt]:
+    """Statements without those of branches and loops."""
+    for stmt in block:
+        yield stmt
+        if isinstance(stmt, Attr):
+            yield from straight_line(stmt.body)

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from smemreuse.ir.kernel import For, Stmt, While
-from smemreuse.ir.tree import StatementTree
-from smemreuse.linter.phase_handovers import PhaseHandover, phase_handover, straight_line
+from smemreuse.ir.tree import StatementTree, straight_line
+from smemreuse.linter.phase_handovers import PhaseHandover, phase_handover
 from smemreuse.linter.words import engine_of
 from smemreuse.results.sites import Site
 from smemreuse.semantics.effects import Engine

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from smemreuse.ir.expr import Load, Var, format_expr, format_index
-from smemreuse.ir.kernel import Attr, Block, Buffer, For, Stmt, While, walk_statements
-from smemreuse.ir.tree import StatementTree
+from smemreuse.ir.kernel import Buffer, For, Stmt, While, walk_statements
+from smemreuse.ir.tree import StatementTree, straight_line
 from smemreuse.results.sites import Site
 from smemreuse.semantics.bounds import Interval, bounds
 from smemreuse.semantics.effects import Signal
@@ -62,14 +62,6 @@ def phase_handover(tree: StatementTree, earlier: Stmt, later: Stmt) -> PhaseHand
             )
         between += straight
     return None
-
-
-def straight_line(block: Block) -> Iterator[Stmt]:
-    """Statements without those of branches and loops."""
-    for stmt in block:
-        yield stmt
-        if isinstance(stmt, Attr):
-            yield from straight_line(stmt.body)
 
 
 @dataclass(frozen=True)

@@ -89,15 +89,13 @@ def _registers_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:
         words = one.registers.words if one.registers else ESTIMATED
         told.setdefault(one.resident, {}).setdefault(one.blocks, words)
     for resident, by_blocks in [*told.items()][:_MOST_TOLD]:
-        blocks, words = next(iter(by_blocks.items()))
-        least, most = min(by_blocks), max(by_blocks)
-        several = f"{least} to {most}, as `smemreuse explain` says of each kernel"
-        yield Text(
-            by_registers(resident, blocks, words)
-            if least == most
-            else by_registers(resident, several),
-            style="dim",
-        )
+        if len(by_blocks) == 1:
+            ((blocks, words),) = by_blocks.items()
+            line = by_registers(resident, blocks, words)
+        else:
+            numbers = f"{min(by_blocks)} to {max(by_blocks)}"
+            line = by_registers(resident, f"{numbers}, as `smemreuse explain` says of each kernel")
+        yield Text(line, style="dim")
 
 
 def _launch_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:

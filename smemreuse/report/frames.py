@@ -11,6 +11,8 @@ from rich.text import Text
 from smemreuse.report.palette import COLOURS, colour
 
 INK = "black"
+SMALLEST = 24
+"""Columns of a map or chart; fewer where there is no room for so many."""
 POSITION = "position"
 """The name of the row that is the scale of program order."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rich.text import Text
@@ -22,6 +22,7 @@ from smemreuse.results.hazards import (
     UNFOLLOWED,
     Hazard,
     HazardKind,
+    HazardOrigin,
     LintReport,
     LintStatus,
     brief_sentence,
@@ -184,6 +185,33 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
         yield Text(f"{name}: {found.accepted:,} accepted")
     for reason in found.unknown[:1]:
         yield Text(f"{name}: lint could not follow: {unfollowed_words(reason)}")
+
+
+_SYMPTOMS: Mapping[HazardKind, str] = {
+    HazardKind.RACE: "a value is wrong",
+    HazardKind.MISSING_WAIT: "a value is wrong",
+    HazardKind.MISSING_FENCE: "a value is wrong",
+    HazardKind.BARRIER_DIVERGENCE: "the kernel hangs, or goes on too early",
+    HazardKind.BARRIER_DEADLOCK: "the kernel hangs",
+    HazardKind.MISSED_PHASE: "the kernel hangs",
+}
+"""What is seen of a hazard that an order of execution makes go wrong."""
+
+
+def certain_words(hazards: Sequence[Hazard]) -> str:
+    """What *certain* means of some hazards, what is seen of their kinds, and what the compiler's
+    are."""
+    by_symptom: dict[str, list[str]] = {}
+    for kind in dict.fromkeys(one.kind for one in hazards if one.kind in _SYMPTOMS):
+        by_symptom.setdefault(_SYMPTOMS[kind], []).append(kind.value)
+    symptoms = "; ".join(f"{', '.join(kinds)}: {seen}" for seen, kinds in by_symptom.items())
+    ways = f" ({symptoms})" if symptoms else ""
+    generated = any(one.origin is HazardOrigin.COMPILER for one in hazards)
+    whose = "; the compiler's: in what it generated, not in the source" if generated else ""
+    return (
+        f"certain by PTX: the ISA allows an order of execution that goes wrong{ways}; a GPU may "
+        f"never choose it{whose}"
+    )
 
 
 IN_A_BUILD = (

@@ -104,9 +104,7 @@ def _gains_nothing(both: ShippedHeadroom, arena: int) -> str:
     """That no block is gained by so few bytes, and what stops it where shared memory would not."""
     residents = both.shipped.residents
     over = None if residents is None else residents.bytes_over
-    if residents is None or SHARED_MEMORY not in residents.limits:
-        return "and gain no block"
-    if over is None or both.shipped.arena_bytes - arena < over:
+    if residents is None or not over or both.shipped.arena_bytes - arena < over:
         return "and gain no block"
     others = " and ".join(one for one in residents.limits if one != SHARED_MEMORY)
     return f"enough for one more block by shared memory, but not by {others}"

@@ -9,12 +9,11 @@ from rich.text import Text
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import label
-from smemreuse.report.frames import POSITION, Axis, ChartFrame
+from smemreuse.report.frames import POSITION, SMALLEST, Axis, ChartFrame
 from smemreuse.report.palette import COLOURS
 from smemreuse.results.timeline import Span, Timeline
 
 _BANDS = 3  # loops nested deeper are left out
-_SMALLEST = 24  # columns of a chart; fewer where there is no room for so many
 _GROUPS, _LOOPS = "groups", "loops"
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "*"}
 _LIFE = {
@@ -41,7 +40,7 @@ later one."""
 def chart_margin(spans: Iterable[Buffer], timeline: Timeline, width: int) -> int:
     """The characters to the left of a chart, for the names of buffers and rows."""
     longest = max(map(len, (*(timeline.names[buffer] for buffer in spans), POSITION)))
-    return min(longest, max(len(POSITION), width - _SMALLEST - 3))
+    return min(longest, max(len(POSITION), width - SMALLEST - 3))
 
 
 def lifetime_chart(

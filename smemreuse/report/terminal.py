@@ -16,7 +16,7 @@ from rich.text import Text
 
 from smemreuse.ir.kernel import Buffer
 from smemreuse.report.columns import packed
-from smemreuse.report.frames import INK, Axis, ChartFrame
+from smemreuse.report.frames import INK, SMALLEST, Axis, ChartFrame
 from smemreuse.report.lifetime_chart import chart_key, chart_margin, lifetime_chart
 from smemreuse.report.map_scale import Scale
 from smemreuse.report.palette import ANSI, COLOURS, colour
@@ -26,7 +26,6 @@ from smemreuse.results.timeline import Span, Timeline
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _FREE = "."
 _WIDEST = 110
-_SMALLEST = 24  # columns of a map or chart; fewer where there is no room for so many
 _AXES = "across: program order; a letter: its buffer is live there, a dot: free"
 
 
@@ -192,7 +191,7 @@ def drawn_plans(out: Console, plans: Sequence[Plan], timeline: Timeline) -> Rend
     ]
     plans = [same[0] for same in alike]
     each = out.width // len(plans) - 2
-    least = scale.margin + min(timeline.length, _SMALLEST) + 3
+    least = scale.margin + min(timeline.length, SMALLEST) + 3
     beside = each >= max(least, *map(len, headings))
     width = each if beside else _width(out)
     frame = ChartFrame.within(width, timeline.length, scale.margin)

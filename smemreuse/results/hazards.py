@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -252,33 +252,6 @@ class Hazard:
         """What distinguishes hazards in a baseline: no line numbers, as every edit changes them."""
         other = self.other.statement if self.other is not None else ""
         return fingerprint_of(kernel, str(self.kind), *self.buffers, self.site.statement, other)
-
-
-_SYMPTOMS: Mapping[HazardKind, str] = {
-    HazardKind.RACE: "a value is wrong",
-    HazardKind.MISSING_WAIT: "a value is wrong",
-    HazardKind.MISSING_FENCE: "a value is wrong",
-    HazardKind.BARRIER_DIVERGENCE: "the kernel hangs, or goes on too early",
-    HazardKind.BARRIER_DEADLOCK: "the kernel hangs",
-    HazardKind.MISSED_PHASE: "the kernel hangs",
-}
-"""What is seen of a hazard that an order of execution makes go wrong."""
-
-
-def certain_words(hazards: Sequence[Hazard]) -> str:
-    """What *certain* means of some hazards, what is seen of their kinds, and what the compiler's
-    are."""
-    by_symptom: dict[str, list[str]] = {}
-    for kind in dict.fromkeys(one.kind for one in hazards if one.kind in _SYMPTOMS):
-        by_symptom.setdefault(_SYMPTOMS[kind], []).append(kind.value)
-    symptoms = "; ".join(f"{', '.join(kinds)}: {seen}" for seen, kinds in by_symptom.items())
-    ways = f" ({symptoms})" if symptoms else ""
-    generated = any(one.origin is HazardOrigin.COMPILER for one in hazards)
-    whose = "; the compiler's: in what it generated, not in the source" if generated else ""
-    return (
-        f"certain by PTX: the ISA allows an order of execution that goes wrong{ways}; a GPU may "
-        f"never choose it{whose}"
-    )
 
 
 def hazard_sentence(hazard: Hazard) -> str:

@@ -9,11 +9,12 @@ import pytest
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
 from smemreuse.report.hazard_exits import passing_lines
-from smemreuse.report.hazards import Linted, build_lines, lint_lines, shown_lines
+from smemreuse.report.hazards import Linted, build_lines, certain_words, lint_lines, shown_lines
 from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.hazards import Contention, HazardKind, HazardOrigin, LintReport, doubt_words
 from smemreuse.results.verdict import LIMIT_OF_WORK
 from tests.conftest import ROOT
+from tests.results.test_hazard_groups import CERTAIN
 
 (RACE,) = read_dump(ROOT / "fixtures" / "lint" / "race_between_threads.tir").kernels
 
@@ -134,3 +135,17 @@ def test_what_comes_after_an_operation_that_is_not_followed_is_unchecked() -> No
     assert told.endswith(
         ": `loop_break` (line 94) is not followed, so what runs after it is unchecked"
     )
+
+
+def test_what_certain_means_tells_the_symptom_of_each_kind_and_whose_hazards_are() -> None:
+    race, fence = (
+        replace(CERTAIN, kind=kind) for kind in (HazardKind.RACE, HazardKind.MISSING_FENCE)
+    )
+    missed = replace(CERTAIN, kind=HazardKind.MISSED_PHASE, origin=HazardOrigin.COMPILER)
+    assert certain_words([race, missed, fence, race]) == (
+        "certain by PTX: the ISA allows an order of execution that goes wrong (race, "
+        "missing-fence: a value is wrong; missed-phase: the kernel hangs); a GPU may never choose "
+        "it; the compiler's: in what it generated, not in the source"
+    )
+    outside = replace(CERTAIN, kind=HazardKind.OUT_OF_BOUNDS)
+    assert certain_words([outside]).endswith("that goes wrong; a GPU may never choose it")

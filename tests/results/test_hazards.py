@@ -10,7 +10,7 @@ import pytest
 
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
-from smemreuse.results.hazards import HazardKind, HazardOrigin, LintReport, certain_words
+from smemreuse.results.hazards import LintReport
 from smemreuse.results.serialized import as_data, from_data
 from smemreuse.results.sites import Site
 from tests.conftest import ROOT
@@ -43,17 +43,3 @@ def test_how_long_a_loop_has_to_be_is_told_where_it_is_known(
     hazard = replace(CERTAIN, site=sites[0] or CERTAIN.site, other=sites[1], if_long=("k",))
     assert hazard.condition == f"the loop over k {words}"
     assert replace(hazard, if_long=("j", "k")).condition == "the loop over j and k is long enough"
-
-
-def test_what_certain_means_tells_the_symptom_of_each_kind_and_whose_hazards_are() -> None:
-    race, fence = (
-        replace(CERTAIN, kind=kind) for kind in (HazardKind.RACE, HazardKind.MISSING_FENCE)
-    )
-    missed = replace(CERTAIN, kind=HazardKind.MISSED_PHASE, origin=HazardOrigin.COMPILER)
-    assert certain_words([race, missed, fence, race]) == (
-        "certain by PTX: the ISA allows an order of execution that goes wrong (race, "
-        "missing-fence: a value is wrong; missed-phase: the kernel hangs); a GPU may never choose "
-        "it; the compiler's: in what it generated, not in the source"
-    )
-    outside = replace(CERTAIN, kind=HazardKind.OUT_OF_BOUNDS)
-    assert certain_words([outside]).endswith("that goes wrong; a GPU may never choose it")
