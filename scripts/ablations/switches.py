@@ -292,7 +292,7 @@ SWITCHES = (
         (
             Patch("versions.thread_sync.access_ranges", "AccessRanges.have_one_index", _no),
             Patch("versions.thread_sync.conflicts", "Conflicts._are_inside", _no),
-            Patch("versions.thread_sync.conflicts", "Conflicts._lie_apart", _no),
+            Patch("versions.thread_sync.access_ranges", "AccessRanges.lie_apart", _no),
         ),
     ),
     Switch(

@@ -82,19 +82,20 @@ def _default_words(compared: Sequence[Comparison]) -> str:
 
 def _registers_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:
     """What blocks mean where registers stop some, of each number of blocks once."""
-    told: dict[int, dict[int, str]] = {}
+    told: dict[int, tuple[set[int], set[str]]] = {}
     for one in results:
         if one.resident is None or one.blocks is None or one.resident == one.blocks:
             continue
-        words = one.registers.words if one.registers else ESTIMATED
-        told.setdefault(one.resident, {}).setdefault(one.blocks, words)
-    for resident, by_blocks in [*told.items()][:_MOST_TOLD]:
-        if len(by_blocks) == 1:
-            ((blocks, words),) = by_blocks.items()
-            line = by_registers(resident, blocks, words)
-        else:
-            numbers = f"{min(by_blocks)} to {max(by_blocks)}"
-            line = by_registers(resident, f"{numbers}, as `smemreuse explain` says of each kernel")
+        allowed, words = told.setdefault(one.resident, (set(), set()))
+        allowed.add(one.blocks)
+        words.add(one.registers.words if one.registers else ESTIMATED)
+    for resident, (allowed, words) in [*told.items()][:_MOST_TOLD]:
+        least, most = min(allowed), max(allowed)
+        line = by_registers(
+            resident,
+            f"{least} to {most}" if least < most else least,
+            words.pop() if len(words) == 1 else "as `smemreuse explain` says of each kernel",
+        )
         yield Text(line, style="dim")
 
 
