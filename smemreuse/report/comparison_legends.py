@@ -91,11 +91,10 @@ def _registers_legend(results: Sequence[PolicyResult]) -> Iterator[Text]:
         words.add(one.registers.words if one.registers else ESTIMATED)
     for resident, (allowed, words) in [*told.items()][:_MOST_TOLD]:
         least, most = min(allowed), max(allowed)
-        line = by_registers(
-            resident,
-            f"{least} to {most}" if least < most else least,
-            words.pop() if len(words) == 1 else "as `smemreuse explain` says of each kernel",
-        )
+        numbers = f"{least} to {most}" if least < most else f"{least}"
+        if least < most or len(words) > 1:
+            numbers += ", as `smemreuse explain` says of each kernel"
+        line = by_registers(resident, numbers, words.pop() if len(words) == 1 else "")
         yield Text(line, style="dim")
 
 
