@@ -204,6 +204,17 @@ def test_results_are_the_same_whatever_the_jobs(verb: str) -> None:
     assert (one.exit_code, one.stderr) == (two.exit_code, two.stderr)
 
 
+@pytest.mark.parametrize("verb", MANY_VERBS)
+def test_each_of_many_files_has_the_results_that_it_has_alone(verb: str) -> None:
+    """So that no limit of work, and nothing that is remembered, goes from one kernel to others."""
+    options = ("--format", "json", *(() if verb == "check" else ("--no-cache",)))
+
+    def kernels(*files: str) -> list[Any]:
+        return list(json.loads(run(verb, *files, *options).stdout)["kernels"])
+
+    assert kernels(*SEVERAL) == [one for file in SEVERAL for one in kernels(file)]
+
+
 def test_backends_without_a_stream_of_results_go_by_chunks() -> None:
     options = ("--format", "json", "--jobs", "2", "--backend")
     assert run("compare", *GOOD * 20, *options, "multiprocessing").stdout == (
