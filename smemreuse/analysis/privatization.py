@@ -35,7 +35,7 @@ from smemreuse.analysis.divergence import ThreadGroup, divergence
 from smemreuse.analysis.solver import Analysis, Arms, Exits, Solver
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Const, Expr, Var, walk
+from smemreuse.ir.expr import Const, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import (
     MAX_FOLLOWED,
     Bind,
@@ -270,7 +270,16 @@ def _period(facts: KernelFacts, loop: For, buffer: Buffer) -> int | None:
 
 
 def _deciding(facts: KernelFacts, loop: For, buffer: Buffer) -> Iterator[Expr]:
-    """The expressions that decide which bytes a loop accesses, whether, and by which threads."""
+    """The expressions that decide which bytes a loop accesses, whether, and by which threads.
+
+    What is loaded is not known, in whichever round: of expressions with loads, the parts without.
+    """
+    for expr in _evaluated(facts, loop, buffer):
+        yield from _without_loads(expr)
+
+
+def _evaluated(facts: KernelFacts, loop: For, buffer: Buffer) -> Iterator[Expr]:
+    """The expressions of a loop that the analysis evaluates for a buffer."""
     within, leaving = facts.ask(accessed_within), facts.ask(_leaving)
     for stmt in walk_statements(loop.body):
         if isinstance(stmt, Bind):
@@ -283,6 +292,15 @@ def _deciding(facts: KernelFacts, loop: For, buffer: Buffer) -> Iterator[Expr]:
         for access in facts.accesses[stmt]:
             if access.buffer is buffer and access.footprint.start is not None:
                 yield access.footprint.start
+
+
+def _without_loads(expr: Expr) -> Iterator[Expr]:
+    """The largest parts of an expression that load nothing."""
+    if not any(isinstance(node, Load) for node in walk(expr)):
+        yield expr
+    elif not isinstance(expr, Load):
+        for child in children(expr):
+            yield from _without_loads(child)
 
 
 def _kinds(facts: KernelFacts, loop: For, buffer: Buffer) -> set[Access]:

@@ -203,6 +203,17 @@ def test_p4_a_period_is_enough() -> None:
     assert private(store(X, ZERO, crooked), use(crooked), extent=FOUR)
 
 
+def test_p4_where_something_is_loaded_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there is not known in any round: one round stands for all, unless more decides."""
+    on_its_data = op("gt", Load(DATA, (K,)), 0)
+    monkeypatch.setattr(privatization, "MAX_STEPS", 3)
+    assert private(fill(), when(on_its_data, use()))
+    monkeypatch.undo()
+    later = op("and", op("ge", J, 1), op("gt", Load(DATA, (J,)), 0))
+    assert not private(times(J, FOUR, when(later, use())))
+    assert private(fill(), times(J, FOUR, when(later, use())))
+
+
 def test_p4_an_extent_that_is_not_known_has_a_period_too() -> None:
     stage = op("add", op("mul", op("floormod", K, 2), 16), op("floormod", TX, 16))
     assert private(store(X, ZERO, stage), use(stage), extent=N)

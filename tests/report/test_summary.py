@@ -272,7 +272,8 @@ def test_blocks_that_registers_stop_are_told_by_an_example() -> None:
     told = [line.plain for line in kernels_legend(out(80), [stopped, other])]
     assert [line for line in told if "blocks per SM" in line] == [
         f"blocks per SM, `4 (regs)`: registers allow 4 (64 a thread, {ESTIMATED}); "
-        "shared memory, threads and barriers would allow 6 to 9, as `smemreuse explain` says of each kernel."
+        "shared memory, threads and barriers would allow 6 to 9, as `smemreuse explain` says of "
+        "each kernel."
     ]
 
 
