@@ -137,6 +137,11 @@ def test_a_sequence_that_ends_before_it_begins_is_assumed_not_to_be() -> None:
         ("T.min(D[0] + 1, (D[1] + 15) // 16) - T.max(D[0] - 8, 0)", True),
         ("T.min(D[0], 1)", False),
         ("T.min(D[0], bx)", False),
+        # What stands by itself in a sum is bound by what it is elsewhere in it.
+        ("D[0] - D[0] // 2 * 2", False),
+        ("T.min(D[0], 0) - D[0]", False),
+        ("D[0] - T.max(D[0], 5)", False),
+        ("D[0] + D[D[0]]", True),
     ],
 )
 def test_a_hazard_of_a_long_loop_is_certain_if_data_may_make_it_so(
@@ -157,6 +162,25 @@ def test_nothing_is_certain_where_data_decide_something_else_too(first: str) -> 
     body = under(first, "O[tx] = Bs[tx]\n")
     body += under("for k in range(D[0])", "As[tx] = k\nO[tx] = As[63 - tx]\n" + SYNC)
     assert ("race", False) in found("Bs[tx] = tx\n" + body)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "certain"),
+    [
+        ("D[0]", "0 - D[0]", False),
+        ("(D[0] + 15) // 16", "(15 - D[0]) // 16", False),
+        ("D[0] % 2", "1 - D[0] % 2", False),
+        ("D[0]", "D[1] - D[0]", True),
+        ("D[0] // 16", "(D[0] % 16 + 3) // 4", True),  # the tail of the first
+        ("(D[0] + 15) // 16", "(D[1] + 15) // 16", True),
+    ],
+)
+def test_a_hazard_of_two_loops_is_certain_if_some_data_make_both_long_at_once(
+    first: str, second: str, certain: bool
+) -> None:
+    body = f"As[tx] = tx\n{SYNC}" + under(f"for k in range({first})", "As[tx] = k\n")
+    body += under(f"for m in range({second})", "O[tx] = As[63 - tx]\n") + SYNC
+    assert found(body) == [("race", certain)]
 
 
 def test_a_hang_alone_makes_lint_say_what_it_assumes() -> None:

@@ -165,3 +165,8 @@ class Case:
     def is_length(self, key: Key) -> bool:
         """Whether the value assumed for an expression is a loop length."""
         return self._cases.is_length(key)
+
+    @property
+    def lengths(self) -> Given:
+        """The loop lengths that are assumed."""
+        return {key: value for key, value in self.given.items() if self.is_length(key)}

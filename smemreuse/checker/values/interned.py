@@ -68,8 +68,8 @@ class InternTable:
         self._wrapping: dict[InternedExpr, bool] = {}
         self._numbers: dict[tuple[object, ...], int | None] = {}
         self._whole: dict[Buffer, Buffer | Var | None] = {}
-        self.attained: dict[tuple[InternedExpr, int], bool] = {}
-        """For an expression and a number whether there are data for which it is that
+        self.attained: dict[frozenset[tuple[InternedExpr, int]], bool] = {}
+        """For expressions and a number each whether there are data for which they are these
         (`values.attainable`)."""
 
     # Interned expressions -----------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 
 from smemreuse.checker.errors import Infeasible
 from smemreuse.checker.slice import ProgramSlice
-from smemreuse.checker.values.attainable import is_any_number, is_attainable
+from smemreuse.checker.values.attainable import are_attainable, free_data
 from smemreuse.checker.values.cases import LARGE, Case
 from smemreuse.checker.values.forms import SymbolicForms
 from smemreuse.checker.values.interned import InternedExpr, InternTable, replaced
@@ -166,13 +166,19 @@ class Unknowns(SymbolicForms):
 
     def may_be_long(self, key: Key) -> bool:
         """Whether a length is large in this case, or is more than one round and cannot be large,
-        and there are data for which it is so."""
-        if key not in self.case.given or not self.case.is_length(key):
+        and there are data for which it is so, and the other lengths are as the case has them."""
+        lengths = self.case.lengths
+        if key not in lengths:
             return False
-        rounds, quotient = self.case.given[key], self.quotient(key)
-        if quotient is not None and is_any_number(quotient, self._launched):
-            return rounds == LARGE
-        return rounds > 1 and is_attainable(key, rounds, self.interned, self._launched)
+        least = LARGE if self._free_data(key) else 2
+        return lengths[key] >= least and are_attainable(
+            lengths, self._free_data, self.interned, self._launched
+        )
+
+    def _free_data(self, length: Key) -> tuple[InternedExpr, ...]:
+        """What alone makes a length any number."""
+        quotient = self.quotient(length)
+        return () if quotient is None else free_data(quotient, self.interned, self._launched)
 
     @property
     def supposes_negative(self) -> bool:
@@ -260,9 +266,8 @@ class Unknowns(SymbolicForms):
 
     def _lengths(self) -> Iterator[tuple[Key, Length]]:
         """The expressions of which it is known how many rounds they are: assumed, or derived."""
-        for key, value in self.case.given.items():
-            if self.case.is_length(key):
-                yield key, Length(value, key)
+        for key, value in self.case.lengths.items():
+            yield key, Length(value, key)
         yield from self._derived.items()
 
     def _comparison(self, condition: InternedExpr, length: Key, number: int) -> int | None:
@@ -323,7 +328,7 @@ class Unknowns(SymbolicForms):
         """A length that differs from an assumed one by one of two numbers, as a quotient that is
         rounded up from the same one rounded down. Which of them is a condition of the case."""
         here = self.quotient(written)
-        for length in filter(self.case.is_length, list(self.case.given)) if here else ():
+        for length in self.case.lengths if here else ():
             there = self.quotient(length)
             ends = None if here is None or there is None else difference(here, there)
             if ends is None:
