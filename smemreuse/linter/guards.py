@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
-from smemreuse.ir.kernel import Block, For, Stmt, Store, walk_statements
-from smemreuse.ir.launch import thread_indices
+from smemreuse.ir.expr import Load
+from smemreuse.ir.kernel import Block, Stmt, Store
 from smemreuse.semantics.accesses import MemoryAccess
-from smemreuse.semantics.evaluate import Threads, evaluate, is_arithmetic
-from smemreuse.semantics.guards import Condition, guards_within
+from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.guards import (
+    Condition,
+    conditions_in,
+    counted_variables,
+    guards_within,
+    is_counted,
+)
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
 
@@ -26,7 +31,7 @@ class Guards:
     """
 
     def __init__(self, body: Block, accesses: Accesses):
-        self._counted = _counted(body)
+        self._counted = counted_variables(body)
         self._conditions: dict[tuple[Stmt, int], tuple[Condition, ...]] = {}
         self._doubtful: set[int] = set()
         for stmt in accesses:
@@ -45,21 +50,12 @@ class Guards:
         guards = self._conditions.get((stmt, id(access.node)), ())
         if not guards:
             return access
-        parts = [part for one in guards for part in _parts(*one)]
-        known = tuple(one for one in parts if self._is_counted(one[0]))
+        parts = conditions_in(guards)
+        known = tuple(one for one in parts if is_counted(one[0], self._counted))
         made = replace(access, certain=False, guards=known)
         if access.certain:
             self._doubtful.add(id(made))
         return made
-
-    def _is_counted(self, condition: Expr) -> bool:
-        """Whether a condition follows from thread indices and loop variables alone."""
-        return all(
-            node in self._counted
-            if isinstance(node, Var)
-            else isinstance(node, Const) or (isinstance(node, Call) and is_arithmetic(node))
-            for node in walk(condition)
-        )
 
     def is_certain(self, access: MemoryAccess) -> bool:
         """Whether an access happens to all of its bytes, where the conditions around it hold."""
@@ -87,20 +83,3 @@ def _is_idle(stmt: Stmt, access: MemoryAccess) -> bool:
         and stmt.value.buffer is stmt.buffer
         and stmt.value.indices == stmt.indices
     )
-
-
-def _parts(condition: Expr, way: bool) -> Iterator[Condition]:
-    """The conditions of which each has to come out its way for one to come out this way."""
-    if isinstance(condition, Call) and condition.op == "not":
-        yield from _parts(condition.args[0], not way)
-    elif isinstance(condition, Call) and condition.op == ("and" if way else "or"):
-        for part in condition.args:
-            yield from _parts(part, way)
-    else:
-        yield condition, way
-
-
-def _counted(body: Block) -> frozenset[Var]:
-    """The indices of threads, and the variables of loops."""
-    loops = (stmt.var for stmt in walk_statements(body) if isinstance(stmt, For))
-    return thread_indices(body).union(loops)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from smemreuse.ir.expr import CHOICES, Call, Expr, children
-from smemreuse.ir.kernel import Stmt, expressions_of
+from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Var, children, walk
+from smemreuse.ir.kernel import Block, For, Stmt, expressions_of, walk_statements
+from smemreuse.ir.launch import thread_indices
+from smemreuse.semantics.evaluate import is_arithmetic
 
 Condition = tuple[Expr, bool]
 """A condition, and which way it has to come out."""
@@ -41,3 +43,35 @@ def _places(
         parts = (first, ()), (second, ((first, expr.op == "and"),))
     for part, conditions in parts:
         yield from _places(part, (*around, *conditions))
+
+
+def conditions_in(guards: Iterable[Condition]) -> tuple[Condition, ...]:
+    """The conditions of which each has to come out its way for some to come out theirs: those of a
+    conjunction by themselves."""
+    return tuple(part for one in guards for part in _parts(*one))
+
+
+def _parts(condition: Expr, way: bool) -> Iterator[Condition]:
+    if isinstance(condition, Call) and condition.op == "not":
+        yield from _parts(condition.args[0], not way)
+    elif isinstance(condition, Call) and condition.op == ("and" if way else "or"):
+        for part in condition.args:
+            yield from _parts(part, way)
+    else:
+        yield condition, way
+
+
+def counted_variables(body: Block) -> frozenset[Var]:
+    """The indices of threads, and the variables of loops."""
+    loops = (stmt.var for stmt in walk_statements(body) if isinstance(stmt, For))
+    return thread_indices(body).union(loops)
+
+
+def is_counted(condition: Expr, counted: Collection[Var]) -> bool:
+    """Whether a condition follows from thread indices and loop variables (`counted`) alone."""
+    return all(
+        node in counted
+        if isinstance(node, Var)
+        else isinstance(node, Const) or (isinstance(node, Call) and is_arithmetic(node))
+        for node in walk(condition)
+    )

@@ -446,3 +446,40 @@ def test_barriers_around_a_loop_that_polls_order_accesses(poll: str) -> None:
 def test_what_all_wait_for_is_proved() -> None:
     assert judge(LOADED + WAIT + USE_B).sound
     assert judge(USE_A + SYNC + USE_B).sound
+
+
+# Reads that no thread makes ---------------------------------------------------------------------
+
+LOST = f"As[tx] = tx\n{SYNC}Bs[tx] = 7\n{SYNC}O[tx] = {{}}\n"
+UNORDERED = f"As[tx] = tx\n{SYNC}O[tx] = {{}}\nBs[tx] = 3\n{SYNC}O[tx] = Bs[63 - tx]\n"
+
+
+@pytest.mark.parametrize("body", [LOST, UNORDERED])
+@pytest.mark.parametrize(
+    ("read", "verdict"),
+    [
+        ("T.if_then_else(tx < 0, As[63 - tx], 0)", SOUND),
+        ("T.Select(tx >= 0, 0, As[63 - tx])", SOUND),
+        ("T.Cast('int32', T.And(tx >= 64, As[63 - tx] > 1))", SOUND),
+        ("T.Cast('int32', T.Or(tx < 64, As[63 - tx] > 1))", SOUND),
+        ("T.if_then_else(D[0] > 0, As[63 - tx], 0)", UNPROVED),
+        ("T.if_then_else(D[0] > 0, T.if_then_else(tx >= 64, As[63 - tx], 1), 0)", SOUND),
+        ("T.Cast('int32', T.And(D[0] > 0, As[63 - tx] > 1))", UNPROVED),
+        ("T.if_then_else(tx < 32, As[63 - tx], 0)", UNSOUND),
+        ("T.if_then_else(As[63 - tx] > 3, 1, 0)", UNSOUND),
+        ("T.if_then_else(tx < 0, As[63 - tx], As[62 - tx + tx // 63])", UNSOUND),
+    ],
+)
+def test_no_plan_is_refuted_by_a_read_that_may_never_happen(
+    body: str, read: str, verdict: str
+) -> None:
+    assert judge(body.format(read)).verdict == verdict
+
+
+def test_a_round_decides_whether_a_read_happens_in_it() -> None:
+    reads = "O[tx] = T.if_then_else(k == {}, As[63 - tx], 0)\n"
+    body = f"As[tx] = tx\n{SYNC}Bs[tx] = 7\n{SYNC}"
+    known = body + under("for k in range(40)", reads)
+    assert judge(known.format(39)).verdict == UNSOUND
+    assert judge(known.format(40)).verdict == SOUND
+    assert judge(body + under("for k in range(D[0])", reads.format(39))).verdict == UNPROVED

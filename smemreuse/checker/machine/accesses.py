@@ -90,14 +90,14 @@ class Accesses:
     def _perform(self, access: MemoryAccess, agent: Agent, event: int) -> None:
         """Performs one access of a statement by the agent's threads. `event` names it in a witness.
         Raises `Uncovered`."""
-        threads = self._guarded(access, agent.threads)
+        threads, decided = self._guarded(access, agent.threads)
         if not threads.count:
             return
         if access.uncovered:
             raise Uncovered(f"{access.uncovered}, and gets {self._layout.names[access.buffer]}")
         start = self._start(access, threads)
         located = self._located(access, start, threads)
-        certain = access.certain and located is not None
+        certain = access.certain and decided and located is not None
         anywhere = self._footprints.whole(self._layout.sizes[access.buffer])
         where, by_thread, leaves = anywhere if located is None else located
         if leaves or start is None:
@@ -141,16 +141,20 @@ class Accesses:
             if access.engine is Engine.TMA_LOAD:
                 self._report(bit, access.barrier, threads)
 
-    def _guarded(self, access: MemoryAccess, threads: Threads) -> Threads:
-        """The threads for which no guard of an access is known to come out otherwise."""
+    def _guarded(self, access: MemoryAccess, threads: Threads) -> tuple[Threads, bool]:
+        """The threads for which no guard of an access is known to come out otherwise, and whether
+        all guards are known."""
+        decided = True
         for condition, way in access.guards:
             value = self._vectors.evaluate(condition, threads)
             if isinstance(value, np.ndarray):
                 holds, fails = self._vectors.masks(value)
                 threads = self._vectors.where(threads, holds if way else fails)
-            elif value is not None and bool(value) is not way:
-                return replace(threads, ids=threads.ids[:0])
-        return threads
+            elif value is None:
+                decided = False
+            elif bool(value) is not way:
+                return replace(threads, ids=threads.ids[:0]), True
+        return threads, decided
 
     def _describe(self, made: Holder, buffer: Buffer, where: ByteIndices) -> None:
         """Notes that a descriptor stands for these bytes: operations that get it read them

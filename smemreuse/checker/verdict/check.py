@@ -10,6 +10,7 @@ from smemreuse.checker.errors import BoundReached, Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.traces import TraceOutcome, Traces
 from smemreuse.checker.execution.unfollowed import unfollowed
+from smemreuse.checker.guarded import guarded
 from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.machine.events import AccessEvent
 from smemreuse.checker.machine.findings import PairFinding
@@ -244,7 +245,9 @@ def _traces(
         setup.work.do(STATEMENT * operations.count)
     except Uncovered as reason:
         return [], _Uncovered({}, (str(reason),))
-    program_slice = ProgramSlice(kernel.body, shared, setup.accesses.by_statement, operations)
+    unguarded = setup.accesses.by_statement
+    accesses = kernel.memo.once(guarded, lambda: guarded(kernel.body, unguarded))
+    program_slice = ProgramSlice(kernel.body, shared, accesses, operations)
     reasons = tuple(dict.fromkeys(unfollowed(program_slice)))
     if reasons:
         return [], _Uncovered({}, reasons)
