@@ -18,10 +18,6 @@ from smemreuse.planner.problem import Placement, Problem
 NODES = 2_000
 """Nodes of the search tree that a kernel's plan may take; its buffers are few."""
 
-FEW_NODES = 200
-"""The same where a compiler waits. On real kernels the exact search only proves what the greedy
-orders found: in 1,196 packings of 467 dumps it ran 18 times and gained no byte."""
-
 
 def best(problem: Problem) -> Placement:
     """The smallest arena found; deterministic."""
@@ -29,8 +25,13 @@ def best(problem: Problem) -> Placement:
 
 
 def hasty(problem: Problem) -> Placement:
-    """As `best`, while a compiler waits."""
-    return smallest(problem, Budget(FEW_NODES))
+    """The smallest arena of the greedy orders, while a compiler waits.
+
+    On real kernels the exact search only proves what they found: in 1,196 packings of 467 dumps it
+    ran 18 times and gained no byte, and in 200 nodes it proved none of those of lowerings.
+    """
+    found = greedy(problem, problem.lower_bound)
+    return replace(found, proved=found.arena <= problem.lower_bound)
 
 
 def smallest(problem: Problem, budget: Budget) -> Placement:

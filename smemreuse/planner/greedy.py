@@ -110,7 +110,7 @@ def _fitted(
     """Each item in the gap that is chosen, or on top of all that it conflicts with."""
     offsets: dict[int, int] = {}
     for item in order:
-        placed = (other for other in problem.conflicts[item] if other in offsets)
+        placed = (other for other in problem.neighbours[item] if other in offsets)
         taken = sorted((offsets[other], offsets[other] + problem.sizes[other]) for other in placed)
         gap = choose(_gaps(taken, problem.sizes[item], problem.alignments[item]))
         top = max((end for _, end in taken), default=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
@@ -41,6 +42,12 @@ class Problem:
     intervals: Sequence[tuple[int, int]] | None = None
     names: Sequence[str] = ()
     events: Sequence[Event] | None = None
+
+    @cached_property
+    def neighbours(self) -> Sequence[Sequence[int]]:
+        """The items that each item conflicts with: a graph's own views take longer."""
+        adjacent = dict(self.conflicts.adjacency())
+        return [tuple(adjacent[item]) for item in range(len(self.sizes))]
 
     def timeline(self) -> Sequence[Event] | None:
         """The beginnings and ends in order; None where there are no live ranges.

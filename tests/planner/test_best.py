@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from smemreuse.planner import PACKERS, PASSES, Problem, exact, validate
-from smemreuse.planner.best import FEW_NODES, NODES, fitting
+from smemreuse.planner.best import NODES, fitting
 from smemreuse.planner.exact import Budget
 from tests.planner.problems import HOLES, problems
 
@@ -105,12 +105,16 @@ def test_best_is_optimal_here(
         assert optimum(problem) == arena
 
 
-def test_while_a_compiler_waits_fewer_nodes_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_a_compiler_waits_nothing_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [7 * index + 3 for index in range(60)]
     problem = Problem.from_intervals(sizes, [16] * 60, [(0, 1)] * 60)
     searched = counted(monkeypatch, exact.Budget, "spend")
-    validate(problem, PASSES["best in a lowering"](problem))
-    assert len(searched) == FEW_NODES + 1
+    placement = PASSES["best in a lowering"](problem)
+    validate(problem, placement)
+    assert not searched
+    assert not placement.proved
+    even = Problem.from_intervals([16] * 60, [16] * 60, [(0, 1)] * 60)
+    assert PASSES["best in a lowering"](even).proved
 
 
 @pytest.mark.parametrize(("orders", "most"), [(3, 4), (20, 21), (1_000, 70)])
