@@ -13,7 +13,7 @@ from smemreuse.report.data import Data
 from smemreuse.report.headroom import MOST_LIVE
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.titles import counted
-from smemreuse.results.headroom import SmallerTile
+from smemreuse.results.headroom import ChangeKind, SmallerTile
 from smemreuse.results.serialized import picked
 from smemreuse.results.words import DEFAULT_MERGE
 
@@ -106,7 +106,10 @@ FITS_ITSELF = (
     "are proved to stay the same"
 )
 
-TILES_ESTIMATED = "estimate: live ranges and all other buffers stay as they are"
+TILES_ESTIMATED = (
+    "estimate: live ranges and all other buffers stay as they are. A dump has no shapes of tiles, "
+    "as its shared buffers are flat: which side gets smaller is yours to choose"
+)
 
 MOST_FITTING = 3
 """Kernels that fit by themselves and get a line each; the others are counted."""
@@ -134,7 +137,7 @@ def fit_lines(found: Sequence[Fit]) -> Iterator[Text]:
         f"fit{'s' * (len(usual) == 1)} by {_default_of(usual)}": usual,
         f"fit{'s' * (len(merged) == 1)} only in {MERGED}": merged,
         f"would fit with changes of {'its' if len(changed) == 1 else 'their'} source": changed,
-        "would fit with smaller tiles": tiled,
+        **_by_what_else(tiled),
         f"do{'es' * (len(rest) == 1)} not fit with any change that smemreuse knows": rest,
     }
     parts = ", ".join(f"{len(some):,} {how}" for how, some in counts.items() if some)
@@ -149,6 +152,17 @@ def fit_lines(found: Sequence[Fit]) -> Iterator[Text]:
     if any(one.compiler == TILELANG and one.bytes is not None for one in large):
         yield Text(FITS_ITSELF.format(limit=found[0].limit), style="dim")
     yield from _fitting_lines(usual if not large else [], merged)
+
+
+def _by_what_else(tiled: Sequence[Fit]) -> dict[str, list[Fit]]:
+    """Kernels that would fit with smaller tiles, by what else has to change in them."""
+    found: dict[str, list[Fit]] = {"": [], " and fewer stages": [], " and other changes": []}
+    for one in tiled:
+        kinds = {step.kind for step in one.smaller.steps} if one.smaller else set()
+        others = kinds - {str(ChangeKind.STAGES)}
+        key = " and other changes" if others else " and fewer stages" if kinds else ""
+        found[key].append(one)
+    return {f"would fit with smaller tiles{more}": some for more, some in found.items()}
 
 
 def _fitting_lines(usual: Sequence[Fit], merged: Sequence[Fit]) -> Iterator[Text]:
@@ -188,7 +202,8 @@ def _changed_lines(one: Fit) -> Iterator[Text]:
     yield from _step_lines(steps, one.limit, number)
     if smaller is None:
         return
-    after = f"{_too_many(smaller.bytes, one.limit)} (estimate)"
+    before = steps[-1].bytes if steps else one.bytes
+    after = f"{_too_many(smaller.bytes, one.limit)} (estimate{_less_saved(smaller, before)})"
     yield Text(
         f"  {_numbered(number, number)}if tiles were smaller, {_tile_words(smaller.tiles)}: {after}"
     )
@@ -200,8 +215,26 @@ def _tile_words(tiles: Sequence[SmallerTile]) -> str:
     for one in tiles:
         alike.setdefault((one.after, one.bytes), []).append(one.name)
     return "; ".join(
-        f"{', '.join(names)} {after:,} bytes instead of {size:,}{' each' * (len(names) > 1)}"
+        f"{', '.join(names)} {_SHARES[size // after]} as large, {after:,} bytes instead "
+        f"of {size:,}{' each' * (len(names) > 1)}"
         for (after, size), names in alike.items()
+    )
+
+
+_SHARES = {2: "half", 4: "a quarter"}
+"""The words for a tile whose bytes are divided by a number."""
+
+
+def _less_saved(smaller: FitTiles, before: int) -> str:
+    """Why a block gets smaller by less than its tiles do, as the end of a sentence; `before` are
+    its bytes with all else changed."""
+    tiles = sum(tile.bytes - tile.after for tile in smaller.tiles)
+    block = before - smaller.bytes
+    if tiles <= block:
+        return ""
+    return (
+        f"; tiles get {tiles:,} bytes smaller and the block {block:,}, as buffers that share bytes "
+        "count once"
     )
 
 

@@ -35,25 +35,36 @@ def test_a_buffer_that_is_too_large_alone_is_told_with_the_rest() -> None:
 def test_smaller_tiles_come_after_the_changes_and_are_an_estimate() -> None:
     smaller = FitTiles((STEP,), (SmallerTile("Cs", 600, 300),), 400)
     assert told(replace(HOPELESS, smaller=smaller)) == [
-        "1 kernel, at most 500 bytes a block: 1 would fit with smaller tiles",
+        "1 kernel, at most 500 bytes a block: 1 would fit with smaller tiles and fewer stages",
         "k.tir: k (shared.dyn) takes 900 bytes even in smemreuse's smallest layout, 400 too many; "
         "it would fit with both of these",
         "  1. if the loop at line 9 had 1 stage: 700 bytes, 200 too many",
-        "  2. and if tiles were smaller, Cs 300 bytes instead of 600: 400 bytes, which fits "
-        "(estimate)",
+        "  2. and if tiles were smaller, Cs half as large, 300 bytes instead of 600: 400 bytes, "
+        "which fits (estimate)",
         TILES_ESTIMATED,
     ]
 
 
 def test_smaller_tiles_may_be_enough_by_themselves() -> None:
     tiles = tuple(SmallerTile(name, 600, 300) for name in ("As", "Bs"))
-    alone = FitTiles((), (*tiles, SmallerTile("Cs", 400, 200)), 400)
+    alone = FitTiles((), (*tiles, SmallerTile("Cs", 400, 100)), 400)
     assert told(replace(HOPELESS, smaller=alone, steps=()))[1:3] == [
         "k.tir: k (shared.dyn) takes 900 bytes even in smemreuse's smallest layout, 400 too many; "
         "it would fit",
-        "  if tiles were smaller, As, Bs 300 bytes instead of 600 each; Cs 200 bytes instead of "
-        "400: 400 bytes, which fits (estimate)",
+        "  if tiles were smaller, As, Bs half as large, 300 bytes instead of 600 each; Cs a "
+        "quarter as large, 100 bytes instead of 400: 400 bytes, which fits (estimate; tiles get "
+        "900 bytes smaller and the block 500, as buffers that share bytes count once)",
     ]
+
+
+def test_kernels_with_smaller_tiles_are_counted_by_what_else_changes() -> None:
+    tile = SmallerTile("Cs", 600, 300)
+    steps = [(), (STEP,), (STEP, replace(STEP, kind="pair"))]
+    found = [replace(HOPELESS, smaller=FitTiles(each, (tile,), 400)) for each in steps]
+    assert next(fit_lines(found)).plain == (
+        "3 kernels, at most 500 bytes a block: 1 would fit with smaller tiles, 1 would fit with "
+        "smaller tiles and fewer stages, 1 would fit with smaller tiles and other changes"
+    )
 
 
 def test_what_changes_a_function_by_itself_is_offered_of_tilelang_alone() -> None:
