@@ -32,6 +32,15 @@ class RegisterSource(str, Enum):
 MOST_REGISTERS = 255
 """The most that a thread can have, on every architecture."""
 
+REGISTER_STEP = 8
+"""Registers of a thread come in steps of so many, as an SM allocates 256 at a time to a warp."""
+
+
+def allocated_registers(count: int) -> int:
+    """What a thread takes of its SM that needs so many registers, at least one step."""
+    return -(-max(count, 1) // REGISTER_STEP) * REGISTER_STEP
+
+
 ESTIMATED = "estimated from local arrays, not ptxas' count"
 _FROM = {
     RegisterSource.PTXAS: "by ptxas",
@@ -51,8 +60,16 @@ class Registers:
     @property
     def words(self) -> str:
         """As in `162 a thread, by ptxas`."""
-        most = ", the most that one can have" if self.count == MOST_REGISTERS else ""
-        return f"{self.count} a thread{most}, {self.origin}"
+        return f"{self.count} a thread{self.rounding}, {self.origin}"
+
+    @property
+    def rounding(self) -> str:
+        """What an SM allocates for a thread where that is more, behind a comma; or that no thread
+        can have more."""
+        if self.count == MOST_REGISTERS:
+            return ", the most that one can have"
+        taken = allocated_registers(self.count)
+        return f", allocated as {taken}" if taken != self.count else ""
 
     @property
     def origin(self) -> str:
@@ -115,7 +132,7 @@ class Residents:
             room = f"; {self.most_registers} would allow it" if self.most_registers else ""
             of = f" for each of {self.threads:,} threads" if self.threads else " a thread"
             each = f"{self.registers.count}{of}"
-            return f"registers ({each}, {self.registers.origin}{room})"
+            return f"registers ({each}{self.registers.rounding}, {self.registers.origin}{room})"
         if limit == THREADS:
             return f"threads ({self.threads:,} a block)"
         if limit == SHARED_MEMORY and self.most_bytes is not None:

@@ -22,7 +22,7 @@ from smemreuse.errors import PlanError
 from smemreuse.ir.expr import constant
 from smemreuse.ir.kernel import Kernel
 from smemreuse.ir.launch import AXES, launches, tag_of
-from smemreuse.results.residents import MOST_REGISTERS
+from smemreuse.results.residents import MOST_REGISTERS, REGISTER_STEP, allocated_registers
 
 _KB = 1024
 WARP = 32
@@ -145,7 +145,8 @@ def most_registers(threads: int, blocks: int = 1) -> int:
     are, so that 288 threads get as many as 384.
     """
     of_a_part = -(-_warps(max(threads, 1)) * blocks // PARTS)
-    return min(MOST_REGISTERS, REGISTERS // PARTS // max(of_a_part, 1) // WARP // 8 * 8)
+    of_a_thread = REGISTERS // PARTS // max(of_a_part, 1) // WARP
+    return min(MOST_REGISTERS, of_a_thread // REGISTER_STEP * REGISTER_STEP)
 
 
 def most_by_registers(threads: int, registers: int) -> int:
@@ -156,7 +157,7 @@ def most_by_registers(threads: int, registers: int) -> int:
     """
     if registers > MOST_REGISTERS:
         return 0
-    of_a_warp = -(-max(registers, 1) * WARP // 256) * 256
+    of_a_warp = allocated_registers(registers) * WARP
     warps = REGISTERS // PARTS // of_a_warp * PARTS
     return warps // _warps(threads)
 

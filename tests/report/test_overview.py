@@ -97,7 +97,7 @@ def test_blocks_are_those_of_the_architecture() -> None:
         "bytes": 64 * KB,
         "blocks": 2,
         "resident": 2,
-        "registers": "25 a thread, estimated from local arrays, not ptxas' count",
+        "registers": "25 a thread, allocated as 32, estimated from local arrays, not ptxas' count",
         "fits": True,
         "left": 101_376,
         "one_more": "10,624 bytes less",

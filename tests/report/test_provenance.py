@@ -64,7 +64,7 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
             },
             (
                 "2 blocks per SM on sm_90 (assumed) by shared memory, threads and registers (129 a "
-                f"thread, {ESTIMATED}); 28 KB of the SM's memory are left for L1",
+                f"thread, allocated as 136, {ESTIMATED}); 28 KB of the SM's memory are left for L1",
             ),
         ),
         (

@@ -16,7 +16,7 @@ from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.objectives import SmStanding, resident_blocks
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.residents import PlanBlocks
-from smemreuse.results.residents import BARRIERS
+from smemreuse.results.residents import BARRIERS, Registers, RegisterSource
 from smemreuse.targets.architectures import ARCHITECTURES, architecture_for, threads_of
 from smemreuse.targets.blocks import block_memory
 from smemreuse.targets.cards import CARDS
@@ -100,10 +100,35 @@ def test_the_dumps_have_kernels_that_registers_stop() -> None:
     assert threads_of(kernel) == found.threads == 256
 
 
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (84, "84 for each of 256 threads, allocated as 88, by ptxas; 80"),
+        (96, "96 for each of 256 threads, by ptxas; 80"),
+    ],
+)
+def test_registers_are_told_as_they_are_allocated(count: int, words: str) -> None:
+    """Three blocks of 256 threads with 84 registers each would have room, as 64,512 are fewer than
+    an SM has; with 88 each they have none."""
+    (kernel,) = kernels_of(DUMPS / "batched_gemm.sm_90a.tir")
+    found = residents_of(kernel, [plan_kernel(kernel, "shared.dyn")], compiled=count)
+    assert found is not None
+    assert found.registers is not None
+    assert (found.blocks, found.most_registers) == (2, 80)
+    assert f"({words} would allow it)" in found.words
+
+
+def test_the_most_registers_are_not_told_as_more() -> None:
+    assert Registers(255, RegisterSource.PTXAS).words == (
+        "255 a thread, the most that one can have, by ptxas"
+    )
+
+
 def test_the_table_of_compare_says_what_stops_the_rest() -> None:
     told = run("compare", "--objective", "bytes", DUMPS / "batched_gemm.sm_90a.tir").stdout
     assert "1 (regs)" in told
-    assert "162 a thread, estimated from local arrays, not ptxas' count" in " ".join(told.split())
+    said = "162 a thread, allocated as 168, estimated from local arrays, not ptxas' count"
+    assert said in " ".join(told.split())
     assert "registers" not in run("compare", DUMPS / "leaf_both.sm_80.tir").stdout
 
 
