@@ -25,7 +25,7 @@ from smemreuse.commands.resultfile import is_result, read_layouts
 from smemreuse.commands.subjects import subjects_of
 from smemreuse.commands.verb import FINDING, Verb, internal_errors, say, say_finding
 from smemreuse.errors import InputError, SmemReuseError
-from smemreuse.explainer.difference import difference_of
+from smemreuse.explainer.difference import difference_of, with_moves
 from smemreuse.explainer.layouts import layout_of
 from smemreuse.explainer.matching import Matched, matched_kernels
 from smemreuse.explainer.overview import map_of
@@ -35,6 +35,8 @@ from smemreuse.report.data import Data, Subject
 from smemreuse.report.difference import (
     ACROSS,
     BLOCKS,
+    BY_POLICY,
+    CHOSEN,
     LEGEND,
     UNTOLD,
     across,
@@ -51,6 +53,7 @@ from smemreuse.report.difference import (
 from smemreuse.report.next_compared import after_diff
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.titles import titles
+from smemreuse.results.comparison import APPLIED
 from smemreuse.results.difference import CauseKind, Difference, NamedLayout, by_kernel
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
@@ -88,7 +91,7 @@ def diff(
     emit_answer(
         output_format,
         "diff",
-        _lines(found, matched),
+        _lines(found, matched, planning.policy),
         {
             "order": [kind.value for kind in CauseKind],
             "vanished": map(side_data, matched.vanished),
@@ -181,7 +184,7 @@ def _differences(pairs: Sequence[tuple[NamedLayout, NamedLayout]]) -> tuple[list
         except SmemReuseError as error:
             say(error)
             whole = False
-    return found, whole
+    return with_moves(found), whole
 
 
 def _page(found: Sequence[Difference], old: _Side, new: _Side, arch: Architecture | None) -> str:
@@ -194,7 +197,7 @@ def _page(found: Sequence[Difference], old: _Side, new: _Side, arch: Architectur
     )
 
 
-def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
+def _lines(found: list[Difference], matched: Matched, policy: str) -> Iterator[Text]:
     yield from doubt_lines(found)
     yield Text(counts_line(found, _kernels_of(matched.vanished) + _kernels_of(matched.appeared)))
     found = in_order(found)
@@ -215,8 +218,11 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
         yield only_line(layout, "new")
     if matched.may_hide_growth:
         yield Text(UNTOLD)
-    if any(one.causes for one in found if not one.are_strangers):
+    if any(len(one.causes) > 1 for one in found if not one.are_strangers):
         yield Text(LEGEND, style="dim")
+    if any(map(_is_told, found)):
+        layouts = CHOSEN if policy == APPLIED else BY_POLICY.format(policy=policy)
+        yield Text(layouts, style="dim")
     if any(one.blocks is not None for one in found if len(found) == 1 or _is_told(one)):
         yield Text(BLOCKS, style="dim")
     if across(found):

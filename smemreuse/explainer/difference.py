@@ -10,7 +10,8 @@ otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from smemreuse.explainer.matching import renamed_buffers
@@ -22,6 +23,7 @@ from smemreuse.results.difference import (
     DifferenceCause,
     NamedLayout,
     Names,
+    by_kernel,
 )
 
 Blame = tuple[tuple[str, ...], str]
@@ -33,6 +35,39 @@ def difference_of(old: NamedLayout, new: NamedLayout) -> Difference:
     renamed = renamed_buffers(old, new)
     causes = tuple(_Steps(old, new, renamed).causes())
     return Difference(old, new, causes, tuple(renamed.items()))
+
+
+def with_moves(found: Sequence[Difference]) -> list[Difference]:
+    """The differences, in which a buffer that a kernel has in another scope now is told to have
+    moved there; it is counted in each scope as one that vanished, or is new."""
+    scopes: dict[tuple[int, CauseKind, str], NamedLayout] = {}
+    kernel_of = {id(one): at for at, each in enumerate(by_kernel(found)) for one in each.scopes}
+    for one in found:
+        for cause in one.causes:
+            if cause.kind in _OPPOSITES:
+                side = one.old if cause.kind is CauseKind.VANISHED else one.new
+                scopes[kernel_of[id(one)], cause.kind, cause.buffers[0]] = side
+
+    def told(cause: DifferenceCause, kernel: int) -> DifferenceCause:
+        opposite = _OPPOSITES.get(cause.kind)
+        name = cause.buffers[0] if opposite else ""
+        other = scopes.get((kernel, opposite, name)) if opposite else None
+        if other is None:
+            return cause
+        here = scopes[kernel, cause.kind, name]
+        way = "to" if cause.kind is CauseKind.VANISHED else "here from"
+        sizes = here.sizes[name], other.sizes[name]
+        there = f", {sizes[1]:,} there" if sizes[0] != sizes[1] else ""
+        return replace(cause, text=f"{name} moved {way} {other.scope}: {sizes[0]:,} bytes{there}")
+
+    return [
+        replace(one, causes=tuple(told(cause, kernel_of[id(one)]) for cause in one.causes))
+        for one in found
+    ]
+
+
+_OPPOSITES = {CauseKind.VANISHED: CauseKind.APPEARED, CauseKind.APPEARED: CauseKind.VANISHED}
+"""What a buffer that moves is in the scope that it leaves, and in the one that it comes to."""
 
 
 class _Steps:
@@ -143,6 +178,7 @@ class _Steps:
         reason = self._why(one, two, now)
         if not now:
             reason = reason and f"; before: {reason.removeprefix(': ')}"
+        reason = reason.replace(": live together ", ", ", 1)
         return (one, two), f"{one} and {two} are {verb} live together{reason}"
 
     def _with_partners(self, text: str, names: tuple[str, ...], edges: set[Names]) -> str:
@@ -189,15 +225,18 @@ class _Steps:
             yield self._cause(CauseKind.APPEARED, (name,), text)
 
     def _remains(self) -> Iterator[DifferenceCause]:
-        old, new = _remainder(self._old), _remainder(self._new)
-        words = ("alignment padding", "bytes above the lower bound")
-        kinds = (CauseKind.ALIGNMENT, CauseKind.PACKING)
-        for kind, word, before, after in zip(kinds, words, old, new, strict=True):
-            if before != after:
-                who = self._realigned() if kind is CauseKind.ALIGNMENT else ()
-                text = f"{word}: {before:,} to {after:,} bytes"
-                alignments = f" ({', '.join(map(self._alignment, who))})" if who else ""
-                yield DifferenceCause(kind, who, after - before, text + alignments)
+        padding, loose = _remainder(self._old)
+        padding_now, loose_now = _remainder(self._new)
+        if padding != padding_now:
+            who = self._realigned()
+            text = f"alignment padding: {padding:,} to {padding_now:,} bytes"
+            alignments = f" ({', '.join(map(self._alignment, who))})" if who else ""
+            grown = padding_now - padding
+            yield DifferenceCause(CauseKind.ALIGNMENT, who, grown, text + alignments)
+        if loose != loose_now:
+            before, now = (f"{one:,} bytes" if one else "none" for one in (loose, loose_now))
+            text = f"the old layout left {before} unused or unshared, the new one {now}"
+            yield DifferenceCause(CauseKind.PACKING, (), loose_now - loose, text)
 
     def _realigned(self) -> tuple[str, ...]:
         return tuple(

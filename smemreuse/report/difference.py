@@ -27,8 +27,14 @@ ORDER = ", ".join(kind.value for kind in CauseKind)
 """The order in which bytes are attributed."""
 
 LEGEND = (
-    "bytes: what each change does to the arena, one after another; they add up to the difference"
+    "bytes: what each change does to the arena, made one after another (first buffers that "
+    "vanished, then sizes, live ranges, pairs that must not share, new buffers, padding, packing); "
+    "so they add up to the difference"
 )
+"""What the bytes of several causes are."""
+CHOSEN = "layouts: those that smemreuse chooses (`chosen` in compare), not the default merge's"
+BY_POLICY = "layouts: those of policy {policy}, not the default merge's"
+"""Which layouts are compared, by the policy."""
 BLOCKS = (
     "blocks per SM: by shared memory, threads and barriers; registers, which may allow fewer, are "
     "not counted"
@@ -237,7 +243,9 @@ def _blocks_without(effect: CauseEffect, layout: NamedLayout) -> str:
     sentence."""
     assert layout.residents is not None
     assert effect.blocks is not None
-    return f"; undone alone, {counted(layout.residents.blocks - effect.blocks, 'block')}"
+    return (
+        f"; without this change alone, {counted(layout.residents.blocks - effect.blocks, 'block')}"
+    )
 
 
 def _taken(layout: NamedLayout, before: int) -> str:

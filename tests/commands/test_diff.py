@@ -45,12 +45,20 @@ def test_growth_is_a_finding(grown: Path) -> None:
     assert "32,768 -> 49,152 bytes, 16,384 more" in found.stdout
     assert "4 -> 3 blocks per SM of sm_80, limited by shared memory" in found.stdout
     assert "16,384 more (+50.0 % of the old)" in found.stdout
-    told = "  +16,384 bytes: Bs grew: 16,384 to 32,768 bytes; undone alone, 4 blocks\n"
+    told = "  +16,384 bytes: Bs grew: 16,384 to 32,768 bytes; without this change alone, 4 blocks\n"
     assert told in found.stdout
     why = "next (what makes it 49,152 bytes): smemreuse explain"
     assert found.stdout.splitlines()[-1].startswith(why)
     assert run("diff", *SMALLEST, "--allow-growth", BATCHED, grown).exit_code == 0
     assert run("diff", *SMALLEST, grown, BATCHED).exit_code == 0
+
+
+def test_it_is_told_of_which_layouts_bytes_are(grown: Path) -> None:
+    told = " ".join(run("diff", *SMALLEST, BATCHED, grown).stdout.split())
+    assert "layouts: those that smemreuse chooses (`chosen` in compare)" in told
+    assert "one after another" not in told  # of one cause
+    told = " ".join(run("diff", *SMALLEST, "--policy", "outer", BATCHED, grown).stdout.split())
+    assert "layouts: those of policy outer, not the default merge's" in told
 
 
 def test_nothing_to_tell() -> None:
@@ -76,7 +84,7 @@ def test_results_tell_the_same(grown: Path, tmp_path: Path, verb: str) -> None:
     told = run("diff", *SMALLEST, old, new).stdout
     assert "was made" not in told
     assert ("4 -> 3 blocks per SM of sm_80" in told) == (verb == "compare")
-    assert ("32,768 bytes; undone alone, 4 blocks" in told) == (verb == "compare")
+    assert ("32,768 bytes; without this change alone, 4 blocks" in told) == (verb == "compare")
 
 
 def test_a_result_of_dumps_that_are_elsewhere_says_where_to_go_on(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smemreuse.explainer.difference import difference_of
+from smemreuse.explainer.difference import difference_of, with_moves
 from smemreuse.explainer.layouts import layout_of
 from smemreuse.explainer.matching import matched_kernels
 from smemreuse.ir.kernel import Kernel
@@ -130,6 +130,38 @@ def test_two_that_look_alike_are_not_taken_for_each_other() -> None:
     )
     assert found.renamed == ()
     assert {one.kind for one in found.causes} == {CauseKind.VANISHED, CauseKind.APPEARED}
+
+
+def test_what_is_in_another_scope_now_has_moved() -> None:
+    """Not of another kernel; of a buffer that got larger on the way its bytes on both sides."""
+    left = difference_of(_scope("shared", a=64, c=16), _scope("shared", c=16))
+    come = difference_of(_scope("shared.dyn", b=32), _scope("shared.dyn", a=128, b=32, d=8))
+    other = replace(come, new=replace(come.new, kernel="other"))
+    first, second, alone = with_moves([left, come, other])
+    assert [one.text for one in first.causes] == ["a moved to shared.dyn: 64 bytes, 128 there"]
+    texts = [one.text for one in second.causes]
+    assert texts == ["a moved here from shared: 128 bytes, 64 there", "d is new: 8 bytes"]
+    assert alone == other
+    kinds = [one.kind for one in (*first.causes, *second.causes)]
+    assert kinds == [CauseKind.VANISHED, CauseKind.APPEARED, CauseKind.APPEARED]
+
+
+def _scope(scope: str, **sizes: int) -> NamedLayout:
+    """A scope whose buffers are all live together."""
+    offsets, offset = {}, 0
+    for name, size in sizes.items():
+        offsets[name], offset = offset, offset + size
+    live = dict.fromkeys(sizes, (0, 1))
+    return NamedLayout("k.tir", "k", scope, sizes, dict.fromkeys(sizes, 8), offsets, offset, live)
+
+
+def test_what_an_old_layout_left_unused_is_told_by_itself() -> None:
+    old, new = _scope("shared", a=64, b=64), _scope("shared", a=64, b=64)
+    loose = replace(old, arena=192)
+    assert [one.text for one in difference_of(loose, new).causes] == [
+        "the old layout left 64 bytes unused or unshared, the new one none"
+    ]
+    assert told(difference_of(new, loose)) == [(CauseKind.PACKING, (), 64)]
 
 
 def test_alignment_padding_has_bytes_of_its_own() -> None:

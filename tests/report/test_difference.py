@@ -52,7 +52,7 @@ def test_causes_go_by_blocks_and_then_by_bytes() -> None:
     lines = [line.plain for line in difference_lines(GREW)]
     assert lines[0].startswith("k (shared.dyn): 57,344 -> 65,536 bytes, 8,192 more (+14.3 % of")
     assert lines[1:] == [
-        "  +15,360 bytes: As grew; undone alone, 4 blocks",
+        "  +15,360 bytes: As grew; without this change alone, 4 blocks",
         "   +1,024 bytes: Bs grew",
         "   -8,192 bytes: Cs grew",
     ]
