@@ -29,13 +29,14 @@ from smemreuse.explainer.plans import (
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.judging import judge
 from smemreuse.report.comparison_legends import (
+    above_bound_lines,
     answer_lines,
     compare_legend,
     kernels_legend,
     objective_lines,
     policies_legend,
 )
-from smemreuse.report.comparison_totals import summary_lines, worst_lines
+from smemreuse.report.comparison_totals import not_sound_lines, summary_lines, worst_lines
 from smemreuse.report.comparisons import (
     PLAN_RULES,
     SORTS,
@@ -208,6 +209,7 @@ def _few(
         yield from answer_lines(compared)
         yield from objective_lines(compared)
         yield compare_table(out, compared)
+        yield from above_bound_lines(compared, titles_of(compared))
         yield from compare_legend(compared)
         yield from hoped_lines(compared)
     changed = _changes(rows)
@@ -243,16 +245,18 @@ def _many(
     out = console()
     compared = [row.comparison for row in rows]
     yield from objective_lines([one for one in compared if one.buffers])
+    names = dict(zip(map(id, compared), titles_of(compared), strict=True))
     yield from summary_lines(compared)
     if any(one.buffers for one in compared):
         yield from policies_legend(compared)
+        yield from not_sound_lines(compared, [*names.values()])
     yield from baseline_lines(_changes(rows), missing)
-    names = dict(zip(map(id, compared), titles_of(compared), strict=True))
     worst = [*worst_lines(compared, [*names.values()], out.width)]
     yield from worst
     compared = [row.comparison for row in shown if row.comparison.buffers]
     if compared and every:
         yield compare_table(out, compared)
+        yield from above_bound_lines(compared, [names[id(one)] for one in compared])
         yield from compare_legend(compared)
         yield from hoped_lines(compared)
     elif compared:
@@ -264,4 +268,6 @@ def _many(
         yield kernels_table(out, compared, [names[id(one)] for one in compared], last)
         if same:
             yield unchanged_line(same)
+        told = [*compared, *same]
+        yield from above_bound_lines(told, [names[id(one)] for one in told])
         yield from kernels_legend(out, compared)

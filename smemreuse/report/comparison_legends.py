@@ -10,20 +10,28 @@ from rich.text import Text
 
 from smemreuse.errors import printable
 from smemreuse.report.columns import BLOCKS, by_registers, percent_text
-from smemreuse.results.comparison import Comparison, PolicyResult
+from smemreuse.results.comparison import CHOSEN, Comparison, PolicyResult
 from smemreuse.results.residents import ESTIMATED
 from smemreuse.results.words import DEFAULT_MERGE
 
-_SHIPPED = "of the layouts that are proved, the best for the objective; the default one if none is."
 _KEPT = f"`kept`: the layout of the {DEFAULT_MERGE}, as no better one is proved."
+_CHOSEN = (
+    "smemreuse's layout (policy dataflow): of those that are proved the best for the objective; "
+    "the default one if none is"
+)
+_OUTER = (
+    "outer, for comparison: what packing alone gains, with the live ranges of the default merge."
+)
 _INNER = (
-    "inner: a buffer lives from its first access to its last, even where a loop comes round to it "
-    "again; dataflow takes such a layout only where it is proved, and better for the objective"
+    "inner, for comparison: what a rule takes by which a buffer lives from its first access to its "
+    "last, even where a loop comes round to it again. That may be wrong: such a layout is chosen "
+    "only where it is proved, and better for the objective"
 )
 _OF_INNER = "; its verdicts are on its own layouts, those to look at may be others"
-_OUTER = "outer: the default merge's live ranges, packed by smemreuse for the objective."
-BOUND = "dataflow's bound"
+BOUND = "its lower bound"
 """The lower bounds of the chosen layouts, among the totals."""
+_MOST_ABOVE = 3
+"""Kernels that are named whose layouts are above their bounds for one reason."""
 SCOPES = (
     f"{BLOCKS} of a kernel in two scopes: each row has the other scope's buffers side by side, so "
     "the two may differ."
@@ -126,22 +134,34 @@ def blocks_change(row: Comparison) -> bool:
 def policies_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     """What the policies are, and which layouts their lower bound is of."""
     hoped = any(row.hoped_bytes is not None for row in compared)
+    yield Text(f"{CHOSEN}: {_CHOSEN}.", style="dim")
+    yield Text(
+        f"{BOUND}: with these live ranges no layout takes fewer bytes; with inner's, which are "
+        "shorter, one may.",
+        style="dim",
+    )
     yield Text(_OUTER, style="dim")
     yield Text(f"{_INNER}{_OF_INNER * hoped}.", style="dim")
-    yield Text(
-        "dataflow: the chosen layouts, which may be the default merge's; outer and inner may not.",
-        style="dim",
-    )
-    yield Text(
-        f"{BOUND}: no layout by dataflow's live ranges takes fewer bytes; inner's are shorter.",
-        style="dim",
-    )
+
+
+def above_bound_lines(compared: Sequence[Comparison], titles: Sequence[str]) -> Iterator[Text]:
+    """Why chosen layouts take more bytes than their lower bounds, those of one reason together,
+    where nothing else is to say of them."""
+    reasons: dict[str, list[str]] = {}
+    for row, title in zip(compared, titles, strict=True):
+        if row.why_above_bound:
+            told = f"{title} ({row.applied.gap_bytes:,} bytes)"
+            reasons.setdefault(row.why_above_bound, []).append(told)
+    for why, named in reasons.items():
+        rest = len(named) - _MOST_ABOVE
+        more = f" and {rest:,} more" if rest > 0 else ""
+        yield Text(f"above the lower bound: {', '.join(named[:_MOST_ABOVE])}{more}: {why}")
 
 
 def kernels_legend(out: Console, compared: Sequence[Comparison]) -> Iterator[Text]:
     """What the headings of `kernels_table` mean."""
     yield Text(f"default: {_default_words(compared)}.", style="dim")
-    yield Text(f"chosen: {_SHIPPED} change: in % of default.", style="dim")
+    yield Text("change: of the chosen layout, in % of default.", style="dim")
     if out.width > 99:
         yield Text(_ABOVE, style="dim")
     applied = [one.applied for one in compared]
@@ -155,9 +175,9 @@ def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
     """What the headings and the policies of `compare_table` mean."""
     unknown = "; `-`: it makes no layout" * any(one.default is None for one in compared)
     yield Text(f"{DEFAULT_MERGE}: {_default_words(compared)}{unknown}.", style="dim")
+    yield Text(f"{CHOSEN}: {_CHOSEN}.", style="dim")
     yield Text(_OUTER, style="dim")
     yield Text(f"{_INNER}; its verdict is on this one layout alone.", style="dim")
-    yield Text("dataflow: smemreuse's layout, which is chosen.", style="dim")
     yield Text("lower bound: no layout by the same live ranges takes fewer bytes.", style="dim")
     yield Text(_ABOVE, style="dim")
     yield Text("proved smallest: yes, no such layout is smaller; no, one may be.", style="dim")

@@ -12,7 +12,7 @@ from smemreuse.report.columns import percent_text
 from smemreuse.report.comparison_legends import BOUND
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import kind_text, rules_lines, tally
-from smemreuse.results.comparison import Comparison, Concern
+from smemreuse.results.comparison import CHOSEN, Comparison, Concern
 from smemreuse.results.verdict import VerdictKind
 from smemreuse.results.words import DEFAULT_MERGE
 
@@ -43,35 +43,59 @@ def summary_lines(rows: Sequence[Comparison]) -> Iterator[Text]:
 def _totals(rows: Sequence[Comparison]) -> Iterator[Text]:
     """The sums of bytes one above the other, their differences from the default's, and verdicts."""
     policies = [one for one in rows[0].policies if all(one in row.policies for row in rows)]
+    applied = rows[0].applied.policy
     usual = sum(row.usual_bytes for row in rows)
-    sums = {"side by side": sum(row.side_by_side_bytes for row in rows), DEFAULT_MERGE: usual}
-    sums |= {one: sum(row.policies[one].arena_bytes for row in rows) for one in policies}
+    sums = {CHOSEN: sum(row.applied.arena_bytes for row in rows)}
     sums[BOUND] = sum(row.applied.lower_bound_bytes for row in rows)
+    sums[DEFAULT_MERGE] = usual
+    sums["side by side"] = sum(row.side_by_side_bytes for row in rows)
+    others = [one for one in policies if one != applied]
+    sums |= {one: sum(row.policies[one].arena_bytes for row in rows) for one in others}
     width = max(len(f"{value:,}") for value in sums.values())
     for name, value in sums.items():
         change = percent_text(value, usual) if usual and name != DEFAULT_MERGE else ""
         line = Text(f"  {name:<{len(BOUND)}}  {value:>{width},} bytes  {change:>8}")
-        if name in policies:
-            verdicts = Counter(row.policies[name].verdict for row in rows)
+        policy = applied if name == CHOSEN else name
+        if policy in policies:
+            verdicts = Counter(row.policies[policy].verdict for row in rows)
             line.append("  ").append_text(tally(verdicts, _ORDER, kind_text))
         line.rstrip()
         yield line
 
 
+def not_sound_lines(rows: Sequence[Comparison], titles: Sequence[str]) -> Iterator[Text]:
+    """Of which kernels a policy's layout, other than the chosen one, is not proved sound, where no
+    concern tells it."""
+    found: dict[tuple[str, VerdictKind], list[str]] = {}
+    for row, title in zip(rows, titles, strict=True):
+        for name, one in row.policies.items():
+            told = one is row.stock and row.concern is Concern.STOCK_UNSOUND
+            if not told and one is not row.applied and one.verdict is not VerdictKind.SOUND:
+                found.setdefault((name, one.verdict), []).append(title)
+    for (name, verdict), named in sorted(found.items(), key=lambda one: one[0][0], reverse=True):
+        rest = len(named) - _MOST_NAMED
+        more = f" and {rest:,} more (--all)" if rest > 0 else ""
+        yield Text(f"{name} is {verdict} of {', '.join(named[:_MOST_NAMED])}{more}", style="dim")
+
+
+_MOST_NAMED = 2
+"""Kernels of one verdict that are named."""
+
+
 def _changes(rows: Sequence[Comparison]) -> Text:
-    """What `dataflow` changes of what compilers do by default."""
+    """What the chosen layouts change of what compilers do by default."""
     smaller = [row.saved_bytes for row in rows if row.saved_bytes > 0]
     larger = [-row.saved_bytes for row in rows if row.saved_bytes < 0]
     more = sum(row.gains_block for row in rows)
     fitting = sum(row.applied.fits is True and row.stock.fits is False for row in rows)
     all_told = " in all" if len(smaller) > 1 else ""
     parts = [f"{len(smaller):,} smaller by {sum(smaller):,} bytes{all_told}"] if smaller else []
-    parts += [f"{len(larger):,} larger by {sum(larger):,}"] if larger else []
+    all_told = " in all" if len(larger) > 1 else ""
+    parts += [f"{len(larger):,} larger by {sum(larger):,} bytes{all_told}"] if larger else []
     parts += [f"{more or 'none'} with more blocks per SM"] if more or smaller else []
     parts += [f"{fitting:,} that did not fit"] if fitting else []
     return Text(
-        f"chosen layouts (dataflow) against the {DEFAULT_MERGE}: "
-        f"{', '.join(parts) or 'as many bytes'}"
+        f"chosen layouts against the {DEFAULT_MERGE}: {', '.join(parts) or 'as many bytes'}"
     )
 
 

@@ -28,12 +28,13 @@ from smemreuse.report.columns import (
 from smemreuse.report.comparison_legends import blocks_change
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
-from smemreuse.report.residents import NOT_WORTH, PlanBlocks, gain_note, l1_of
+from smemreuse.report.residents import PlanBlocks, gain_note, l1_of
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import first_words, hoped_words, kind_text, rules_lines
-from smemreuse.results.comparison import Comparison, Concern, PolicyResult
+from smemreuse.results.comparison import CHOSEN, Comparison, Concern, PolicyResult
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.plan import Plan
+from smemreuse.results.residents import Residents
 from smemreuse.results.verdict import Judged, Verdict, VerdictKind
 from smemreuse.results.words import DEFAULT_MERGE
 from smemreuse.targets.architectures import Architecture, architecture_for
@@ -89,7 +90,16 @@ def comparison(
         default=None
         if plan is None or verdict is None
         else replace(_result(subject, plan, verdict, known), policy=DEFAULT_MERGE, own=False),
+        at_bound=_at_bound(subject, chosen, known),
     )
+
+
+def _at_bound(subject: Subject, plan: Plan, arch: Architecture) -> Residents | None:
+    """The blocks if a plan took its lower bound; None where that is not known."""
+    if plan.arena_expr is not None:
+        return None
+    least = replace(plan, arena_bytes=plan.lower_bound_bytes)
+    return PlanBlocks.of(subject.kernel, least, arch).residents
 
 
 def _result(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) -> PolicyResult:
@@ -214,10 +224,7 @@ def unchanged_line(found: Sequence[Comparison]) -> Text:
     takes, are = ("takes", "is") if len(found) == 1 else ("take", "are")
     alike = f"as many bytes as the {DEFAULT_MERGE}'s"
     what = f"{counted(len(found), 'more layout')} {takes} {alike}, and {are} proved sound"
-    gap = sum(row.applied.gap_bytes for row in found)
-    is_speed = all(row.applied.objective == "speed" for row in found)
-    idle = f"; {gap:,} of these bytes are above the bound: {NOT_WORTH}"
-    return Text(f"{what} (--sort kernel lists them){idle if gap and is_speed else ''}")
+    return Text(f"{what} (--sort kernel lists them)")
 
 
 def kernels_table(
@@ -291,7 +298,9 @@ def compare_table(out: Console, rows: Sequence[Comparison]) -> RenderableType:
 
 
 def _lines(row: Comparison) -> list[_Line]:
-    results = (row.default, *row.policies.values())
+    applied = row.applied
+    others = (one for one in row.policies.values() if one is not applied)
+    results = (replace(applied, policy=CHOSEN), row.default, *others)
     return [(row, result, not place) for place, result in enumerate(results)]
 
 

@@ -24,9 +24,8 @@ from smemreuse.report.next_step import (
     path,
     quoted,
 )
-from smemreuse.report.residents import NOT_WORTH
 from smemreuse.results.audit import Checked
-from smemreuse.results.comparison import Concern
+from smemreuse.results.comparison import NOT_WORTH, Concern
 from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import Hazard
 from smemreuse.results.plan import Plan

@@ -81,8 +81,6 @@ def l1_of(kernel: Kernel, plan: Plan, arch: Architecture | None) -> int | None:
 
 
 AS_LARGE = "the default merge takes as many bytes, and is proved sound"
-NOT_WORTH = "sharing them gains no block, and no L1 that is worth its barriers"
-"""Why objective `speed` shares no more."""
 NO_FASTER = "fewer bytes than the default merge's gain neither a resident block nor L1"
 
 

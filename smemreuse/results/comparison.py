@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from enum import Enum
 
 from smemreuse.results.regressions import DOES_NOT_FIT, BaselineChange, BaselineEntry
-from smemreuse.results.residents import Registers
+from smemreuse.results.residents import BLOCKS, SHARED_MEMORY, Registers, Residents
 from smemreuse.results.verdict import UNPROVED, UNSOUND, VerdictKind
 
 KEPT = "builds have this layout by default; it is neither proved nor refuted, so it may be wrong"
+
+CHOSEN = "chosen"
+"""What the layout of `APPLIED` is called, for people."""
+
+NOT_WORTH = "sharing them gains no block, and no L1 that is worth its barriers"
+"""Why objective `speed` shares no more."""
 
 APPLIED, STOCK = "dataflow", "outer"
 """The policy whose plan would be applied, and the one that compilers have by default."""
@@ -95,6 +101,7 @@ class Comparison:
     default_blocks: int | None = None
     default_l1: int | None = None
     default: PolicyResult | None = None
+    at_bound: Residents | None = None
 
     @property
     def baseline_entry(self) -> BaselineEntry:
@@ -183,3 +190,24 @@ class Comparison:
         if self.concern is Concern.UNPROVED and applied.own:
             return f"{KEPT}: {applied.finding}"
         return applied.finding
+
+    @property
+    def why_above_bound(self) -> str:
+        """Why the chosen layout, planned for speed, takes more bytes than its lower bound; empty
+        where it does not, or a concern tells it."""
+        applied, then = self.applied, self.at_bound
+        if not applied.gap_bytes or self.concern is not None or applied.objective != "speed":
+            return ""
+        if applied.optimal:
+            return "no layout with these live ranges takes fewer bytes, which is proved"
+        if then is None or applied.resident is None:
+            return NOT_WORTH
+        if then.blocks > applied.resident:
+            resident = f"{then.blocks} blocks would be resident"
+            return f"with the bound {resident}; no such layout is proved"
+        if SHARED_MEMORY in then.limits:
+            return NOT_WORTH
+        no_more = f"{' and '.join(then.limits)} allow no more than {then.blocks} blocks per SM"
+        if BLOCKS in then.limits:
+            no_more = f"an SM holds no more than {then.blocks} blocks"
+        return f"sharing them gains no block, as {no_more}, and no L1 that is worth its barriers"

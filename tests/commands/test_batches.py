@@ -410,8 +410,8 @@ def test_lint_and_check_have_a_line_of_all_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("count", "words"),
     [
-        (1, ("default merge", "dataflow", "inner", "proved smallest", "lower bound")),
-        (5, ("default", "chosen", "change")),
+        (1, ("default merge", "chosen", "inner, for comparison", "proved smallest", "lower bound")),
+        (5, ("default", "change")),
     ],
 )
 def test_what_headings_mean_is_said_once_below_the_table(
@@ -426,8 +426,9 @@ def test_what_headings_mean_is_said_once_below_the_table(
 
 def test_of_many_files_the_policies_are_explained_right_below_their_sums() -> None:
     text = run("compare", *[*DUMPS.glob("*gemm*.tir")][:5]).stdout
-    sums, _, rest = text.partition("\nouter: ")
-    assert sums.splitlines()[-1].startswith("chosen layouts (dataflow) against")
+    sums, _, rest = text.partition("\nchosen: ")
+    assert "\nchosen layouts against the default merge: " in sums
     assert "+-" not in sums
-    for word in ("inner", "dataflow", "dataflow's bound"):
+    assert text.count("\nchosen: ") == 1
+    for word in ("inner, for comparison", "outer, for comparison", "its lower bound"):
         assert text.count(f"\n{word}: ") == rest.count(f"\n{word}: ") == 1, word

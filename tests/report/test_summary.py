@@ -8,11 +8,17 @@ import pytest
 
 from smemreuse.report.comparison_legends import (
     SCOPES,
+    above_bound_lines,
     compare_legend,
     kernels_legend,
     policies_legend,
 )
-from smemreuse.report.comparison_totals import WORST, summary_lines, worst_lines
+from smemreuse.report.comparison_totals import (
+    WORST,
+    not_sound_lines,
+    summary_lines,
+    worst_lines,
+)
 from smemreuse.report.comparisons import (
     SORTS,
     comparison_findings,
@@ -24,7 +30,7 @@ from smemreuse.report.comparisons import (
 )
 from smemreuse.results.comparison import KEPT, Comparison, Concern, PolicyResult
 from smemreuse.results.findings import FindingKind, Level
-from smemreuse.results.residents import ESTIMATED, Registers, RegisterSource
+from smemreuse.results.residents import ESTIMATED, Registers, RegisterSource, Residents
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, VerdictKind
 from tests.report.made import cells, out
 
@@ -77,13 +83,13 @@ def test_the_totals() -> None:
     assert told == [
         "3 files: 3 kernels, 2 with shared memory; bytes of all, and their difference in % of the "
         "default merge:",
-        "  side by side      8,192 bytes  +100.0 %",
-        "  default merge     4,096 bytes",
-        "  outer             4,096 bytes       0 %  1 unproved, 1 unsound",
-        "  dataflow          4,096 bytes       0 %  2 sound",
-        "  dataflow's bound  4,096 bytes       0 %",
-        "chosen layouts (dataflow) against the default merge: 1 smaller by 1,024 bytes, 1 larger "
-        "by 1,024, 1 with more blocks per SM",
+        "  chosen           4,096 bytes       0 %  2 sound",
+        "  its lower bound  4,096 bytes       0 %",
+        "  default merge    4,096 bytes",
+        "  side by side     8,192 bytes  +100.0 %",
+        "  outer            4,096 bytes       0 %  1 unproved, 1 unsound",
+        "chosen layouts against the default merge: 1 smaller by 1,024 bytes, 1 larger by 1,024 "
+        "bytes, 1 with more blocks per SM",
     ]
     smaller = row(result("outer", 2048), result("dataflow", 1024))
     *_, changes = summary_lines([smaller, smaller])
@@ -230,18 +236,46 @@ def test_rows_that_tell_nothing_are_counted_and_blocks_that_change_are_told() ->
     assert any("`2 -> 3`: 2 with the default" in line for line in legend)
 
 
-def test_bytes_above_the_bound_of_kernels_that_are_only_counted() -> None:
-    """Such bytes are shared only where that gains something."""
-    fitting = unchanged_line([FINE, FINE]).plain
-    assert fitting.endswith("proved sound (--sort kernel lists them)")
-    fast = result("dataflow", 1024, lower_bound_bytes=1000, objective="speed")
-    told = unchanged_line([row(result("outer", 1024), fast)] * 2).plain
-    assert told.endswith(
-        "(--sort kernel lists them); 48 of these bytes are above the bound: sharing them gains no "
-        "block, and no L1 that is worth its barriers"
-    )
-    without = row(result("outer", 1024), replace(fast, objective="none"))
-    assert unchanged_line([without]).plain.endswith("(--sort kernel lists them)")
+def test_what_is_not_proved_sound_of_other_policies_is_named() -> None:
+    inner = replace(LARGER, policies={**LARGER.policies, "inner": result("inner", 1024, UNSOUND)})
+    rows = [FINE, LARGER, inner, inner, inner, LOOSE]
+    told = [line.plain for line in not_sound_lines(rows, ["fine", "larger", *"abc", "loose"])]
+    assert told == ["outer is unproved of fine", "inner is unsound of a, b and 1 more (--all)"]
+    assert not [*not_sound_lines([REFUTED], ["chosen"])]  # its concern is told
+
+
+def test_kernels_that_are_only_counted() -> None:
+    told = unchanged_line([FINE, FINE]).plain
+    assert told.endswith("proved sound (--sort kernel lists them)")
+
+
+ABOVE = {"lower_bound_bytes": 1000, "objective": "speed", "optimal": False}
+
+
+@pytest.mark.parametrize(
+    ("more", "blocks", "limits", "why"),
+    [
+        ({}, 2, ("registers",), "as registers allow no more than 2 blocks per SM, and no L1"),
+        ({}, 2, ("shared memory",), ": sharing them gains no block, and no L1 that is worth"),
+        ({}, 2, ("blocks of an SM",), "as an SM holds no more than 2 blocks, and no L1"),
+        ({}, 3, ("threads",), "with the bound 3 blocks would be resident; no such layout is "),
+        ({"optimal": True}, 3, ("threads",), "no layout with these live ranges takes fewer bytes"),
+        ({"objective": "bytes"}, 2, ("threads",), ""),
+        ({"lower_bound_bytes": 1024}, 2, ("threads",), ""),
+    ],
+)
+def test_why_a_layout_is_above_its_bound(
+    more: dict[str, object], blocks: int, limits: tuple[str, ...], why: str
+) -> None:
+    then = Residents("sm_80", False, blocks, blocks, limits, 2024, None, 128, None)
+    fast = result("dataflow", 1024, **{**ABOVE, **more})  # type: ignore[arg-type]
+    found = row(result("outer", 1024), fast, at_bound=then)
+    told = [line.plain for line in above_bound_lines([found] * 4, [*"abcd"])]
+    assert bool(told) == bool(why)
+    for line in told:
+        named = "a (24 bytes), b (24 bytes), c (24 bytes) and 1 more: "
+        assert line.startswith(f"above the lower bound: {named}")
+        assert why in line
 
 
 def test_the_default_merge_decides_what_is_saved() -> None:
@@ -249,10 +283,11 @@ def test_the_default_merge_decides_what_is_saved() -> None:
     known = replace(FINE, default_bytes=2048, default_blocks=3)
     assert (FINE.saved_bytes, FINE.gains_block) == (1024, True)
     assert (known.saved_bytes, known.gains_block, known.is_changed) == (0, False, False)
+    legend = " ".join(line.plain for line in policies_legend([known]))
+    told = "of those that are proved the best for the objective; the default one if none is."
+    assert f"chosen: smemreuse's layout (policy dataflow): {told}" in legend
     legend = " ".join(line.plain for line in kernels_legend(out(80), [known]))
-    told = "chosen: of the layouts that are proved, the best for the objective; the default one if "
-    assert f"{told}none is." in legend
-    assert "change: in % of default." in legend
+    assert "change: of the chosen layout, in % of default." in legend
 
 
 def test_blocks_that_registers_stop_are_told_by_an_example() -> None:
