@@ -220,7 +220,7 @@ def _lines(found: list[Difference], matched: Matched, policy: str) -> Iterator[T
         yield Text(UNTOLD)
     if any(len(one.causes) > 1 for one in found if not one.are_strangers):
         yield Text(LEGEND, style="dim")
-    if any(map(_is_told, found)):
+    if found:
         layouts = CHOSEN if policy == APPLIED else BY_POLICY.format(policy=policy)
         yield Text(layouts, style="dim")
     if any(one.blocks is not None for one in found if len(found) == 1 or _is_told(one)):

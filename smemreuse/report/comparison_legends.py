@@ -19,9 +19,7 @@ _CHOSEN = (
     "smemreuse's layout (policy dataflow): of those that are proved the best for the objective; "
     "the default one if none is"
 )
-_OUTER = (
-    "outer, for comparison: what packing alone gains, with the live ranges of the default merge."
-)
+_OUTER = "outer, for comparison: what smemreuse's packing makes of the default merge's live ranges."
 _INNER = (
     "inner, for comparison: what a rule takes by which a buffer lives from its first access to its "
     "last, even where a loop comes round to it again. That may be wrong: such a layout is chosen "

@@ -69,6 +69,7 @@ def test_nothing_to_tell() -> None:
         "blocks by shared memory\n"
         "batched_gemm_kernel (shared.dyn): 32,768 bytes, as many as before; 4 blocks per "
         "SM of sm_80 as before\n"
+        "layouts: those that smemreuse chooses (`chosen` in compare), not the default merge's\n"
         "blocks per SM: by shared memory, threads and barriers; registers, which may allow fewer, "
         "are not counted\n"
         "next: nothing to do: no kernel takes more bytes or lost a block\n"
