@@ -207,7 +207,7 @@ class Comparison:
             return f"with the bound {resident}; no such layout is proved"
         if SHARED_MEMORY in then.limits:
             return NOT_WORTH
-        no_more = f"{' and '.join(then.limits)} allow no more than {then.blocks} blocks per SM"
+        no_more = f"{' and '.join(then.limits)} allow no more"
         if BLOCKS in then.limits:
-            no_more = f"an SM holds no more than {then.blocks} blocks"
+            no_more = "an SM holds no more"
         return f"sharing them gains no block, as {no_more}, and no L1 that is worth its barriers"
