@@ -110,7 +110,7 @@ def grounds_of(
 
 def _grounds(facts: KernelFacts, barriers: BarrierStage, most: int | None) -> Preconditions:
     work = None if most is None else Work(most)
-    return Preconditions(lint(facts.kernel, barriers, work))
+    return Preconditions(lint(facts.kernel, barriers, work), is_bounded=work is not None)
 
 
 def taken_apart(kernel: Kernel) -> Apart:

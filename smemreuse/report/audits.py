@@ -59,7 +59,7 @@ def checked(subject: Subject, audit: Audit, grounds: Preconditions | None = None
         subject.has_buffers,
         next((line for line in found if line), None),
         replace(audit, verdict=replace(audit.verdict, open_pairs=frozenset())),
-        None if grounds is None else Preconditions(grounds.report.without_statements()),
+        None if grounds is None else replace(grounds, report=grounds.report.without_statements()),
     )
 
 

@@ -110,7 +110,8 @@ def explain_summary(
     if hoped is not None:
         yield Text(f"  not chosen: {hoped_words(*hoped, hoped_note)}")
     if headroom is not None:
-        yield from headroom_lines(headroom, everything=everything)
+        unordered = [pair.names for pair in pairs if pair.is_by_text]
+        yield from headroom_lines(headroom, everything=everything, unordered=unordered)
     if pairs:
         told = [] if hoped is None else [hoped_words(*hoped)]
         if everything or wanted:

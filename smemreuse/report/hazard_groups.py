@@ -131,7 +131,7 @@ def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
     inputs = sum((one.inputs for one in causes), Counter[str]())
     condition = condition_words(_most(loops, " or "), _most(inputs, " or "))
     sure = sure_words(heading.origin, certain=heading.certain, condition=condition)
-    fails = ", exit code 1" if heading.fails else ""
+    fails = "; exit code 1" if heading.fails else ""
     line = Text(f"{heading.kind} ({sure}{fails}): ", "bold red" if heading.fails else "bold")
     line.append(f"{total:,} in {counted(len(kernels), 'kernel')}", "default")
     if not heading.fails:

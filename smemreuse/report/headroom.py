@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -18,6 +18,10 @@ from smemreuse.results.residents import REGISTERS, SHARED_MEMORY, RegisterSource
 from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.timeline import Step
 from smemreuse.targets.architectures import architecture
+
+Names = tuple[str, str]
+
+_ARE_LIVE = "are live", ""
 
 MOST_LIVE = 8
 """Buffers at the peak that get a line each."""
@@ -58,16 +62,25 @@ class ShippedHeadroom:
         return tuple(one for one in changes if one.adds_block) if self.unshared else changes
 
 
-def headroom_lines(both: ShippedHeadroom, *, everything: bool = False) -> Iterator[Text]:
+def headroom_lines(
+    both: ShippedHeadroom, *, everything: bool = False, unordered: Collection[Names] = ()
+) -> Iterator[Text]:
     """The peak and who is live there, what stops the next block, and changes that take
-    fewer bytes: of those that gain no block only the sizes, unless `everything` is asked for."""
+    fewer bytes: of those that gain no block only the sizes, unless `everything` is asked for.
+
+    `unordered` are pairs of buffers that are live together by the order of the text alone: a peak
+    that has such a pair is assumed.
+    """
     found = both.shipped
     if found.step is None:
         return
     peak = found.peak
     which = "all" if found.arena_bytes == peak.bytes else f"{peak.bytes:,} of the"
+    there = {one.name for one in found.live}
+    assumed = any(there.issuperset(pair) for pair in unordered)
+    are, why = ("are taken to be live", ", by the order of the text") if assumed else _ARE_LIVE
     yield Text(
-        f"peak: {which} {found.arena_bytes:,} bytes are live at {place(found.step)}:",
+        f"peak: {which} {found.arena_bytes:,} bytes {are} at {place(found.step)}{why}:",
         style="bold",
     )
     width = max(len(one.name) for one in found.live[:MOST_LIVE])
@@ -153,7 +166,8 @@ def _next_block_lines(found: NextBlock, both: ShippedHeadroom) -> Iterator[Text]
     hoped = told or (residents is not None and SHARED_MEMORY in residents.limits)
     if found.why_not and hoped and not found.stopped_by:
         none_launches = residents is not None and residents.blocks == 0
-        yield Text(f"{'to launch' if none_launches else 'one more block'}: {found.why_not}")
+        enough = f"to launch at all: {found.why_none('is enough')}; smaller tiles may be"
+        yield Text(enough if none_launches else f"one more block: {found.why_not}")
     alone = len(found.changes) == 1 and any(
         one.adds_block and one.buffers == found.changes[0].buffers for one in told
     )

@@ -54,7 +54,7 @@ class Layouts:
 
 
 SHIPS_WITH_HAZARD = (
-    "`apply` and builds use it all the same: the kernel has that hazard in every layout, and this "
+    "`apply` and builds use it all the same: the kernel has its hazards in every layout, and this "
     "one adds none"
 )
 

@@ -30,7 +30,7 @@ from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import Hazard
 from smemreuse.results.plan import Plan
 
-KERNELS_OWN = "the hazard of the kernel itself, and its fix"
+KERNELS_OWN = "the kernel's own hazards, and their fixes"
 KERNELS_OPEN = "what lint does not prove of the kernel itself"
 BUILD = (
     "to build, compile the TileLang function inside `with smemreuse.tilelang.merge():`, which runs "

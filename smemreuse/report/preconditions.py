@@ -12,13 +12,15 @@ from smemreuse.results.hazards import Hazard, HazardKind, LintReport, sure_words
 from smemreuse.results.preconditions import OpenAssumption, Preconditions
 from smemreuse.results.serialized import picked
 from smemreuse.results.sites import place_of
-from smemreuse.results.verdict import LINT_STOPPED, unfollowed_words
+from smemreuse.results.verdict import LIMIT_OF_WORK, unfollowed_words
 
 _RUN = "lint was run on the unmerged kernel"
 PROVED = f"{_RUN}: no hazard was found"
 
-_STOPPED = f"{LINT_STOPPED}, `smemreuse lint` may have a higher one"
-
+_BOUNDED = (
+    "not followed: lint stops early beside a layout; run `smemreuse lint FILE`, which goes on "
+    "longer"
+)
 MOST_ASSUMED = 4
 """Buffers with an assumption of their own that are named; more are counted."""
 
@@ -50,7 +52,7 @@ def grounds_lines(
     for one in sorted(grounds.open, key=lambda each: not each.refuted):
         if one.refuted and not refuted:
             continue
-        reason = (one.refuted, _why(one, grounds.report))
+        reason = (one.refuted, _why(one, grounds))
         by_reason.setdefault(reason, []).append(one.assumption.sentence)
     for (is_wrong, why), sentences in by_reason.items():
         found = "refutes" if is_wrong else "does not prove"
@@ -72,15 +74,15 @@ def _proved_words(report: LintReport) -> str:
 
 
 def own_hazard_words(report: LintReport) -> str:
-    """The first hazard of a kernel and how many more it has, as in `missed-phase (certain) at line
-    87 (bar) and 2 more hazards`; empty where it has none."""
+    """The first hazard of a kernel and how many more it has, as in `a wait may hang at line 87
+    (bar): missed-phase (certain by PTX), and 2 more hazards`; empty where it has none."""
     if not report.hazards:
         return ""
     first = min(report.hazards, key=lambda one: not one.certain)
     sure = sure_words(first.origin, certain=first.certain)
     rest = len(report.hazards) - 1
-    more = f" and {counted(rest, 'more hazard')}" if rest else ""
-    return f"{first.kind} ({sure}){_place(first)}{more}"
+    more = f", and {counted(rest, 'more hazard')}" if rest else ""
+    return f"{_IS_WRONG[first.kind]}{_place(first)}: {first.kind} ({sure}){more}"
 
 
 _IS_WRONG: Mapping[HazardKind, str] = {
@@ -90,19 +92,22 @@ _IS_WRONG: Mapping[HazardKind, str] = {
     HazardKind.MISSING_FENCE: "a proxy fence is missing",
     HazardKind.BARRIER_DIVERGENCE: "not all threads reach a barrier",
     HazardKind.BARRIER_DEADLOCK: "threads wait for a phase that never ends",
+    HazardKind.MISSED_PHASE: "a wait may hang",
     HazardKind.OUT_OF_BOUNDS: "an access leaves its buffer",
 }
 
 
 def refutation_words(grounds: Preconditions | None) -> str:
     """The hazard that refutes what a proof assumes, as in `a proxy fence is missing between lines
-    96 and 111 (As)`; empty where none does."""
+    96 and 111 (As)`, and how many lint finds; empty where none does."""
     refuted = () if grounds is None else grounds.refuted
     if grounds is None or not refuted:
         return ""
     kinds = refuted[0].assumption.kinds
     hazard = next(one for one in grounds.report.hazards if one.certain and one.kind in kinds)
-    return f"{_IS_WRONG[hazard.kind]}{_place(hazard)}"
+    found = len(grounds.report.hazards)
+    among = f", one of the {found:,} hazards that lint finds" if found > 1 else ""
+    return f"{_IS_WRONG[hazard.kind]}{_place(hazard)}{among}"
 
 
 def _place(hazard: Hazard) -> str:
@@ -114,13 +119,15 @@ def _place(hazard: Hazard) -> str:
     return f" at {place}{named}" if place else named
 
 
-def _why(one: OpenAssumption, report: LintReport) -> str:
+def _why(one: OpenAssumption, grounds: Preconditions) -> str:
     """The kind of hazard and its line, which `lint` tells in full; or what was not followed."""
-    against = [each for each in report.hazards if each.kind in one.assumption.kinds]
+    against = [each for each in grounds.report.hazards if each.kind in one.assumption.kinds]
     found = next((each for each in against if each.certain or not one.refuted), None)
     if found is None:
-        return unfollowed_words(one.why, _STOPPED)
-    return f"{'' if found.certain else 'possible '}{found.kind}{_place(found)}"
+        stopped = grounds.is_bounded and LIMIT_OF_WORK in one.why
+        return _BOUNDED if stopped else unfollowed_words(one.why)
+    more = f", and {len(against) - 1:,} more" if len(against) > 1 else ""
+    return f"{'' if found.certain else 'possible '}{found.kind}{_place(found)}{more}"
 
 
 def grounds_data(grounds: Preconditions | None) -> Data | None:

@@ -128,6 +128,13 @@ class Explanation:
         )
 
     @property
+    def is_by_text(self) -> bool:
+        """Whether the two are live together by the order of the text, which proves nothing of
+        branches that run at the same time."""
+        at_once = bool(self.causes) and self.causes[0].rule is None
+        return at_once and self.sharing is Sharing.NOT_PROVED and not self.verdict.sound
+
+    @property
     def judged(self) -> bool:
         """Whether the checker was asked."""
         return self.verdict is not NOT_JUDGED
@@ -155,10 +162,10 @@ class Explanation:
                 return _TOO_MANY
             refuted = self.verdict.verdict is UNSOUND
             return "at one place one would overwrite the other" if refuted else _NO_PROOF
+        if self.is_by_text:
+            return f"{_BY_THE_TEXT}; {_UNDECIDED}" if self.judged else _BY_THE_TEXT
         if self.causes[0].rule is None and self.sharing is Sharing.NOT_PROVED:
-            if not self.judged:
-                return _BY_THE_TEXT
-            return _SOUND_ALONE if self.verdict.sound else f"{_BY_THE_TEXT}; {_UNDECIDED}"
+            return _SOUND_ALONE
         return self.causes[0].clause
 
 

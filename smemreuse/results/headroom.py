@@ -65,6 +65,10 @@ class NextBlock:
     @property
     def why_not(self) -> str:
         """Why nothing gains a block; empty where something does, or nothing was looked for."""
+        return self.why_none("gains a block")
+
+    def why_none(self, does: str) -> str:
+        """The same, in words for what no change `does`."""
         if self.stopped_by:
             verb = "stops" if self.stopped_by == ("blocks of an SM",) else "stop"
             what = " and ".join(self.stopped_by)
@@ -73,8 +77,8 @@ class NextBlock:
         if self.changes or not self.is_searched:
             return ""
         if self.is_complete:
-            return "no combination of the changes that smemreuse knows gains a block"
-        return "of the changes that smemreuse knows no combination was found that gains a block"
+            return f"no combination of the changes that smemreuse knows {does}"
+        return f"of the changes that smemreuse knows no combination was found that {does}"
 
 
 @dataclass(frozen=True)

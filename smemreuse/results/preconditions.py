@@ -68,9 +68,13 @@ class OpenAssumption:
 
 @dataclass(frozen=True)
 class Preconditions:
-    """What lint found of a kernel for which a plan is sound."""
+    """What lint found of a kernel for which a plan is sound.
+
+    `is_bounded` tells that less work was allowed than `lint` has by itself.
+    """
 
     report: LintReport
+    is_bounded: bool = False
 
     @property
     def open(self) -> tuple[OpenAssumption, ...]:

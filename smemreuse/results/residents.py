@@ -116,7 +116,7 @@ class Residents:
     @property
     def taken(self) -> str:
         """All that a block asks for, in words; what `most_bytes` are held against."""
-        return f"a block takes {self.block_bytes:,} bytes, without the driver's"
+        return f"a block takes {self.block_bytes:,} bytes, besides what the driver reserves"
 
     @property
     def words(self) -> str:

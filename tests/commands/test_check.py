@@ -302,9 +302,7 @@ def test_an_assumption_that_does_not_hold_is_told(tmp_path: Path) -> None:
     told = " ".join(run("check", dump, "--plan", str(plan)).stdout.split())
     assert "that the unmerged kernel has every proxy fence that it needs; lint refutes that" in told
     assert told.startswith("sound, if the hazard of the kernel itself is fixed: ")
-    assert told.endswith(
-        f"next (the hazard of the kernel itself, and its fix): smemreuse lint {dump}"
-    )
+    assert told.endswith(f"next (the kernel's own hazards, and their fixes): smemreuse lint {dump}")
 
 
 def test_a_plan_that_is_not_sound_rests_on_nothing(tmp_path: Path) -> None:

@@ -144,8 +144,8 @@ def test_the_answer_comes_first_and_fits_a_screen() -> None:
     (peak,) = (line for line in lines if line.startswith("peak: "))
     assert re.search(r"`.+` \(line \d+\):$", peak)
     stopped = (
-        "one more is stopped by shared memory (a block takes 33,536 bytes, without the driver's; "
-        "32,512 would allow it)"
+        "one more is stopped by shared memory (a block takes 33,536 bytes, besides what the "
+        "driver reserves; 32,512 would allow it)"
     )
     assert f"blocks per SM of sm_80: 4; {stopped}\n" in text
     change = (
@@ -316,7 +316,7 @@ def test_an_assumption_that_is_open_is_told(tmp_path: Path) -> None:
     told = " ".join(run("explain", str(path)).stdout.split())
     hazard = r"an access leaves its buffer at line \d+ \(As\)"
     assert re.search(rf"\(proved, but for a hazard of the kernel itself: {hazard}\)", told)
-    assert f"and its fix): smemreuse lint {path}" in told
+    assert f"and their fixes): smemreuse lint {path}" in told
 
 
 def test_resident_blocks_count_what_ships_in_every_scope(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_the_table_tells_where_what_and_the_mend() -> None:
     text = " ".join(run("lint", RACE).stdout.split())
     assert text.startswith("hazards: ")
     assert "linted with the barriers that the dump has" in text
-    assert "line 23: race (certain by PTX, the author's): thread 0 writes byte 0 of As" in text
+    assert "line 23: race (certain by PTX; in the source): thread 0 writes byte 0 of As" in text
     assert "fix: let threads 0-127 meet at a barrier between line 22 and line 23." in text
 
 

@@ -42,7 +42,7 @@ def test_each_mend_is_told_with_its_statement_line_and_hazard(tmp_path: Path) ->
     assert wrote == f"wrote {tmp_path / 'mended.tir'}"
     assert first.startswith(
         "kernel: inserted `fence_proxy_async()` before `ptx_arrive_barrier(mbarrier_1[1])` "
-        "(line 36) to fix missing-fence (certain by PTX, the author's): threads 32-159 read"
+        "(line 36) to fix missing-fence (certain by PTX; in the source): threads 32-159 read"
     )
     assert second == "kernel: fixed: lint finds it clean"
     assert "take 4,096 bytes as before" in third

@@ -100,7 +100,8 @@ def test_nothing_that_is_known_gains_a_block() -> None:
     )
     assert found.residents is not None
     told = lines(replace(found, residents=replace(found.residents, blocks=0)))
-    assert "to launch: no combination of the changes that smemreuse knows gains a block" in told
+    known = "no combination of the changes that smemreuse knows is enough"
+    assert f"to launch at all: {known}; smaller tiles may be" in told
 
 
 def test_orders_that_go_round_in_a_circle_do_not_agree() -> None:
@@ -197,3 +198,13 @@ def test_registers_that_a_change_takes_count_against_its_block() -> None:
     (change,) = found.changes
     assert found.residents is not None
     assert change.blocks == 5 < found.residents.blocks == 6
+
+
+def test_a_peak_of_buffers_that_only_the_text_has_together_is_assumed() -> None:
+    found = of(held(64, 64))
+    both = ShippedHeadroom(found, found)
+    first, *_ = (line.plain for line in headroom_lines(both, unordered=[("B0", "B1")]))
+    assert first.startswith("peak: all 512 bytes are taken to be live at `")
+    assert first.endswith(", by the order of the text:")
+    first, *_ = (line.plain for line in headroom_lines(both, unordered=[("B0", "elsewhere")]))
+    assert first.startswith("peak: all 512 bytes are live at `")

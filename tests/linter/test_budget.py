@@ -11,7 +11,7 @@ from smemreuse.checker.budget import Work
 from smemreuse.checker.verdict.check import check_plan
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.kernel import Kernel
-from smemreuse.linter.linter import lint_apart, taken_apart
+from smemreuse.linter.linter import grounds_of, lint_apart, taken_apart
 from smemreuse.mender import mender
 from smemreuse.results.hazards import LintStatus
 from tests.checker.small import SCOPE
@@ -54,3 +54,9 @@ def test_a_mend_that_is_not_tried_to_the_end_is_not_put_in(
     monkeypatch.setattr(mender, "OF_MENDING", limit)
     found = mender.mend(_kernel("batched_gemm.sm_90a"), BarrierStage.LATER)
     assert found.after.clean or not found.mends
+
+
+def test_preconditions_say_whether_lint_had_less_work_than_by_itself() -> None:
+    kernel = _kernel("batched_gemm.sm_90a")
+    assert grounds_of(kernel, most=1).is_bounded
+    assert not grounds_of(kernel).is_bounded

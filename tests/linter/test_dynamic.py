@@ -151,7 +151,7 @@ def test_a_hazard_of_a_long_loop_is_certain_if_data_may_make_it_so(
     assert found(body) == [("race", certain)]
     (hazard,) = report_on(kernel_of(body)).hazards
     assert hazard.if_long == (("k",) if certain else ())
-    told = "(certain by PTX if the loop over k is long enough, at least 1 round, the author's)"
+    told = "(certain by PTX if the loop over k is long enough, at least 1 round; in the source)"
     assert (told in hazard_sentence(hazard)) == certain
     later = under(f"for k in range({length})", "As[tx] = k\n") + SYNC + "O[tx] = As[63 - tx]\n"
     assert found(later) == [("uninitialised-read", False)]  # there may be no round

@@ -65,7 +65,7 @@ def test_the_status_is_that_of_a_certain_hazard() -> None:
     (hazard,) = report.hazards
     assert (hazard.certain, hazard.is_unconditional) == (True, False)
     assert hazard_sentence(hazard).startswith(
-        "uninitialised-read (certain by PTX if every element of X is 1, the author's): thread 0 "
+        "uninitialised-read (certain by PTX if every element of X is 1; in the source): thread 0 "
         "reads"
     )
 

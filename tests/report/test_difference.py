@@ -85,10 +85,11 @@ def test_no_blocks_are_told_to_be_too_large_to_launch() -> None:
 
 def test_what_a_block_takes_beside_its_arena_is_named() -> None:
     beside = replace(NEW, residents=residents(3, 65 * KB))
-    told = "66,560 bytes, without the driver's: 65,536 arena, 1,024 beside it for mbarriers and "
-    assert f"(a block takes {told}other allocations; 57,344 would allow 4)" in heading(
-        replace(GREW, new=beside)
+    told = (
+        "(a block takes 66,560 bytes, besides what the driver reserves: 65,536 arena, 1,024 beside "
+        "it for mbarriers and other allocations; 57,344 would allow 4)"
     )
+    assert told in heading(replace(GREW, new=beside))
 
 
 def test_kernels_that_lost_a_block_come_before_those_that_only_grew() -> None:
@@ -121,8 +122,8 @@ def test_fewer_blocks_are_counted_in_numbers_where_one_kernel_has_them() -> None
 def test_a_lost_block_has_the_bytes_that_would_allow_it() -> None:
     """All that a block takes counts, also beside the arena."""
     told = (
-        "; 4 -> 3 blocks per SM of sm_90 (a block takes 65,536 bytes, without the driver's; 57,344 "
-        "would allow 4)"
+        "; 4 -> 3 blocks per SM of sm_90 (a block takes 65,536 bytes, besides what the driver "
+        "reserves; 57,344 would allow 4)"
     )
     assert heading(GREW).endswith(told)
     few = replace(NEW, residents=residents(3, 32 * KB))  # for another reason than its bytes

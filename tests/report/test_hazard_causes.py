@@ -34,7 +34,7 @@ def names(*hazards: Hazard) -> list[str]:
 def test_the_first_of_a_cause_is_told_in_full_and_the_others_by_their_places() -> None:
     one, two, three = names(POSSIBLE, COPY, THIRD)
     assert told(POSSIBLE, COPY, THIRD) == [
-        f"  line 9: race (possible, the author's): they race [{one}]",
+        f"  line 9: race (possible; in the source): they race [{one}]",
         "    fix: put in a barrier.",
         f"    possible, not certain: {OPEN}; likewise line 23",
         f"    {doubt_of(POSSIBLE)}",
@@ -46,7 +46,7 @@ def test_each_certain_one_is_told_with_its_fix() -> None:
     other = replace(CERTAIN, site=Site("Bs_1[tx] = 1", 29), buffers=("Bs",))
     one, two = names(CERTAIN, other)
     assert told(CERTAIN, other) == [
-        f"  line 9: race (certain by PTX, the author's): they race [{one}]",
+        f"  line 9: race (certain by PTX; in the source): they race [{one}]",
         "    fix: put in a barrier.",
         f"    {seen_words(CERTAIN)}",
         "    1 more of this cause:",
@@ -77,8 +77,8 @@ def test_whether_there_are_more() -> None:
 def test_of_many_kernels_a_cause_has_one_line() -> None:
     report = linted(POSSIBLE, CERTAIN, COPY).report
     assert [line.plain for line in hazard_lines("k", report)] == [
-        "k: race (possible, the author's): they race (1 more of this cause)",
-        "k: race (certain by PTX, the author's): they race",
+        "k: race (possible; in the source): they race (1 more of this cause)",
+        "k: race (certain by PTX; in the source): they race",
     ]
 
 

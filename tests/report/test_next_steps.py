@@ -205,7 +205,7 @@ def test_it_is_told_what_registers_leave_open(
 def test_after_a_proof_whose_assumption_is_refuted() -> None:
     never_looked_at: Any = object()
     step = after_explain("a.tir", [never_looked_at], (), refuted=True)
-    assert text(step).endswith("of the kernel itself, and its fix): smemreuse lint a.tir")
+    assert text(step).endswith("kernel's own hazards, and their fixes): smemreuse lint a.tir")
 
 
 @pytest.mark.parametrize(("certain", "why"), [(True, KERNELS_OWN), (False, KERNELS_OPEN)])

@@ -209,7 +209,7 @@ def test_what_lint_finds_has_a_column() -> None:
 
 def test_hazards_and_mends_have_a_line_each() -> None:
     told = [line.plain for line in run_lines(LINTED)]
-    assert "gemm_kernel: race (certain by PTX, the author's): thread 1 is too early" in told
+    assert "gemm_kernel: race (certain by PTX; in the source): thread 1 is too early" in told
     assert any(line.startswith("gemm_kernel: inserted `meet()` before") for line in told)
     unknown = replace(GEMM, lint=replace(AFTER, unknown=("a budget",)))
     assert "gemm_kernel: lint could not follow: a budget" in [

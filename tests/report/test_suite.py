@@ -137,7 +137,7 @@ def test_hazards_have_a_column_and_lines_where_they_were_looked_for() -> None:
     assert rest == [
         "gemm: `sync` put in",
         "gemm: not fixed: a wait: no place",
-        "gemm: race (certain by PTX, the author's): two threads",
+        "gemm: race (certain by PTX; in the source): two threads",
     ]
     kernels = suite_data(LINTED)["kernels"]
     assert isinstance(kernels, list)
@@ -159,7 +159,7 @@ def test_of_many_kernels_with_hazards_the_certain_ones_come_first() -> None:
     _, first, *rest = (
         one.plain for one in suite_lines(Suite(kernels), audits_only=False, lower_only=False)
     )
-    assert first == f"k{MAX_SHOWN}: race (certain by PTX, the author's): two threads"
+    assert first == f"k{MAX_SHOWN}: race (certain by PTX; in the source): two threads"
     assert rest[-1] == "... and 1 more kernels with hazards"
 
 

@@ -226,11 +226,12 @@ def test_a_hazard_names_the_line_in_table_json_dump_and_lint(tmp_path: Path) -> 
         1 + lines.index(f"                {one}") for one in ("S[i] = A[i]", lines[12].strip())
     )
     assert (
-        f"main_kernel: from test_rows.py:{read}: race (certain by PTX, the author's)" in done.stdout
+        f"main_kernel: from test_rows.py:{read}: race (certain by PTX; in the source)"
+        in done.stdout
     )
     assert f"(from test_rows.py:{wrote})" in done.stdout
     linted = run_smemreuse("lint", "--barriers", "present", "dumps/main_kernel.tir", cwd=tmp_path)
-    assert f", from test_rows.py:{read}: race (certain by PTX, the author's)" in linted.stdout
+    assert f", from test_rows.py:{read}: race (certain by PTX; in the source)" in linted.stdout
     done = run_smemreuse("run", *options, "--json", "out.json", *pytest_args, cwd=tmp_path)
     found = json.loads((tmp_path / "out.json").read_text())
     require_valid(found)
