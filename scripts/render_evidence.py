@@ -29,7 +29,7 @@ AT_WITNESS = "with threads of the witness late"
 FILLED = "with shared memory filled first"
 BUSY, QUEUED = (
     "with the asynchronous engine kept busy on purpose",
-    "with the reads queued behind stores to one bank",
+    "with the reads slowed on purpose by stores that conflict in one bank",
 )
 
 WITNESSES: Mapping[str, tuple[str, str]] = {

@@ -44,8 +44,7 @@ from smemreuse.report.hazard_groups import grouped_lines
 from smemreuse.report.hazards import (
     RULES,
     Linted,
-    build_lines,
-    certain_words,
+    certain_lines,
     hazard_findings,
     lint_entry,
     lint_lines,
@@ -70,7 +69,7 @@ ON_A_GPU = (
     "SCRIPT compiles the kernel"
 )
 
-EACH = "--each tells hazards of one cause one by one, too"
+EACH = "--each tells every hazard in full, also where several have one cause"
 
 WIDEST = 100
 """The most characters of a line of a timeline."""
@@ -281,8 +280,7 @@ def _tables(
         for linted in shown:
             yield from lint_lines(linted, staged=staged, each=each)
         told = [hazard for linted in shown for hazard, _ in linted.open_hazards]
-        if certain := [hazard for hazard in told if hazard.certain]:
-            yield Text(certain_words(certain), style="dim")
+        yield from certain_lines([hazard for hazard in told if hazard.certain])
         if told:
             yield Text(FINDINGS, style="dim")
         if any(one.is_tilelang and any(each.certain for each in one.hazards) for one in shown):
@@ -297,4 +295,3 @@ def _tables(
     yield from passing_lines(found, gate)
     if batch.single:
         yield from known
-    yield from build_lines(found)

@@ -114,7 +114,7 @@ class ContentHazards(Collected):
         if meeting is SAME:
             return
         if meeting is UNKNOWN:
-            self._known.assume(SAME_VALUE)
+            self._known.assume(SAME_VALUE, self._layout.names[traced.buffer], stmt.line)
             return
         name, site = self._layout.names[traced.buffer], self._site(traced.event)
         certain = meeting.differ and traced.certain and isinstance(stmt, Store)

@@ -100,7 +100,10 @@ def fence(one: Site, two: Site, ids: np.ndarray, place: FencePlace, *, own: bool
     before = _before(two, place, own=own)
     comma = "" if before.startswith("and") else ","
     sentence = f"let {who} {PROXY_FENCE} {done} {_at(one)}{comma} {before}."
-    return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
+    until = place.barrier or (handover and handover.arrival)
+    return Mend(
+        Remedy.FENCE, sentence, one, two, _span(ids), until=None if is_copied else until or None
+    )
 
 
 def _before(two: Site, place: FencePlace, *, own: bool) -> str:
@@ -264,7 +267,8 @@ def look_in_time(name: str, waited: str, site: Site, acting: np.ndarray) -> Mend
     if len(acting) == 1:
         ids = acting[0] * 32 + np.arange(32)
         sentence = (
-            f"let only {words.threads(ids)} wait at {_at(site)}, for {waited}: no other needs it."
+            f"let only {words.threads(ids)} wait at {_at(site)}, for {waited}: no phase ends "
+            "before this warp has waited for the one before it, and no other warp needs to wait."
         )
         return Mend(Remedy.NARROW, sentence, before=site, threads=_span(ids))
     sentence = (
@@ -280,4 +284,4 @@ def likewise(mend: Mend, sites: Sequence[Site]) -> Mend:
     if not places:
         return mend
     named = f"{', '.join(places[:-1])} and {places[-1]}" if len(places) > 1 else places[0]
-    return replace(mend, sentence=f"{mend.sentence} Likewise at {named}.")
+    return replace(mend, sentence=f"{mend.sentence} Likewise at {named} (not counted apart).")

@@ -89,7 +89,7 @@ class OrderHazards(Collected):
             return False
         replicated = met is not None and met.replicated and isinstance(earlier.stmt, Store)
         if replicated and not in_flight and self._have_stored(found, earlier.stmt, later.stmt):
-            self._known.assume(SAME_VALUE)
+            self._known.assume(SAME_VALUE, self._layout.names[traced.buffer], later.stmt.line)
             return False
         if again:
             return False

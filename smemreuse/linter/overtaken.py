@@ -95,7 +95,8 @@ class _Completion:
 _Phase = tuple[Slot, int, int]
 """A phase of an mbarrier, after so many initializations of it."""
 
-_MAY_NEVER, _NEVER = "which may never happen", "which never happens"
+_MAY_NEVER = "which may never happen (so late at its last wait, it waits for a phase nobody ends)"
+_NEVER = "which never happens"
 
 
 class OvertakenWaits(Collected):

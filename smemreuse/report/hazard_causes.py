@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from rich.text import Text
 
 from smemreuse.results.accepted import Identity
 from smemreuse.results.evidence import by_severity, seen_words
 from smemreuse.results.hazard_groups import by_cause
-from smemreuse.results.hazards import Hazard, brief_sentence, doubt_of
+from smemreuse.results.hazards import Hazard, Mend, brief_sentence, doubt_of
 from smemreuse.results.sites import Site, place_of
+from smemreuse.results.symptoms import symptom_of
 from smemreuse.results.undecided import Undecided
 
 Told = tuple[Hazard, Identity]
@@ -19,9 +21,9 @@ Told = tuple[Hazard, Identity]
 def cause_lines(found: Iterable[Told], *, each: bool = False) -> Iterator[Text]:
     """The hazards of a kernel by their cause, the gravest first; with `each`, one by one."""
     ordered = sorted(found, key=lambda one: by_severity(one[0]))
-    doubted: set[str] = set()
+    told = _Told()
     for group in [[one] for one in ordered] if each else by_cause(ordered):
-        yield from _group_lines(group, doubted)
+        yield from _group_lines(group, told)
 
 
 def has_more(found: Iterable[Told]) -> bool:
@@ -29,23 +31,43 @@ def has_more(found: Iterable[Told]) -> bool:
     return any(len(group) > 1 for group in by_cause(found))
 
 
-def _group_lines(group: Sequence[Told], doubted: set[str]) -> Iterator[Text]:
-    """`doubted` are the conditions that have been told, and are not told again."""
+@dataclass
+class _Told:
+    """What has been told of a kernel, and is not told again: under which conditions possible
+    hazards are none, and fixes, each with the id of its hazard."""
+
+    doubts: set[str] = field(default_factory=set)
+    fixes: list[tuple[Mend, str]] = field(default_factory=list)
+
+    def fix(self, hazard: Hazard, finding: str) -> str:
+        """How a hazard is fixed: in full, or by which fence of another one, if that comes late
+        enough."""
+        mend = hazard.mend
+        for other, of in self.fixes if hazard.certain else ():
+            if mend.is_one_with(other) and mend.after is not None:
+                after = place_of(mend.after).rstrip(": ") or f"`{mend.after.statement}`"
+                return f"by the fence of [{of}], if that is also after {after}."
+        self.fixes.append((mend, finding))
+        return mend.sentence
+
+
+def _group_lines(group: Sequence[Told], told: _Told) -> Iterator[Text]:
     hazard, identity = group[0]
-    yield Text(f"  {place_of(hazard.site)}{brief_sentence(hazard)} [{identity.short}]")
-    yield Text(f"    fix: {hazard.mend.sentence}")
+    head = f"{symptom_of(hazard)}: {brief_sentence(hazard)}"
+    yield Text(f"  {place_of(hazard.site)}{head} [{identity.short}]")
+    yield Text(f"    fix: {told.fix(hazard, identity.short)}")
     if hazard.undecided is not None:
         yield Text(f"    possible, not certain: {undecided_words(one for one, _ in group)}")
     if hazard.certain:
         yield Text(f"    {seen_words(hazard)}", style="dim")
-    elif (doubt := doubt_of(hazard)) not in doubted:
-        doubted.add(doubt)
+    elif (doubt := doubt_of(hazard)) not in told.doubts:
+        told.doubts.add(doubt)
         yield Text(f"    {doubt}", style="dim")
     if rest := group[1:]:
-        yield from _likewise(rest)
+        yield from _likewise(rest, told)
 
 
-def _likewise(rest: Sequence[Told]) -> Iterator[Text]:
+def _likewise(rest: Sequence[Told], told: _Told) -> Iterator[Text]:
     """The other hazards of a cause: certain ones with their fixes, as each has to be fixed."""
     named = [f"{_where(hazard)} [{identity.short}]" for hazard, identity in rest]
     count = f"    {len(rest):,} more of this cause:"
@@ -53,8 +75,8 @@ def _likewise(rest: Sequence[Told]) -> Iterator[Text]:
         yield Text(f"{count} {'; '.join(named)}")
         return
     yield Text(count)
-    for (hazard, _), name in zip(rest, named, strict=True):
-        yield Text(f"      {name}: fix: {hazard.mend.sentence}")
+    for (hazard, identity), name in zip(rest, named, strict=True):
+        yield Text(f"      {name}: fix: {told.fix(hazard, identity.short)}")
 
 
 def undecided_words(hazards: Iterable[Hazard]) -> str:

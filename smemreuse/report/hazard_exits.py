@@ -70,7 +70,7 @@ def passing_lines(found: Sequence[Linted], gate: Gate) -> Iterator[Text]:
     for (what, option), count in passing.items():
         if count:
             yield Text(
-                f"exit code 0: {when}, {what} do not set the exit code ({count:,} of them here); "
+                f"exit code 0: {when}, {what} do not set the exit code ({count:,} here); "
                 f"with {option} they do"
             )
 

@@ -25,6 +25,7 @@ from smemreuse.results.hazards import (
     doubt_words,
     sure_words,
 )
+from smemreuse.results.symptoms import symptom_of_kind
 from smemreuse.results.verdict import unfollowed_words
 from smemreuse.results.words import to_be_declared, without_lines
 
@@ -132,7 +133,8 @@ def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
     condition = condition_words(_most(loops, " or "), _most(inputs, " or "))
     sure = sure_words(heading.origin, certain=heading.certain, condition=condition)
     fails = "; exit code 1" if heading.fails else ""
-    line = Text(f"{heading.kind} ({sure}{fails}): ", "bold red" if heading.fails else "bold")
+    head = f"{symptom_of_kind(heading.kind)}: {heading.kind} ({sure}{fails}): "
+    line = Text(head, "bold red" if heading.fails else "bold")
     line.append(f"{total:,} in {counted(len(kernels), 'kernel')}", "default")
     if not heading.fails:
         buffers = sum((one.buffers for one in causes), Counter[str]())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rich.text import Text
@@ -22,7 +22,6 @@ from smemreuse.results.hazards import (
     UNFOLLOWED,
     Hazard,
     HazardKind,
-    HazardOrigin,
     LintReport,
     LintStatus,
     brief_sentence,
@@ -187,44 +186,24 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
         yield Text(f"{name}: lint could not follow: {unfollowed_words(reason)}")
 
 
-_SYMPTOMS: Mapping[HazardKind, str] = {
-    HazardKind.RACE: "a value is wrong",
-    HazardKind.MISSING_WAIT: "a value is wrong",
-    HazardKind.MISSING_FENCE: "a value is wrong",
-    HazardKind.BARRIER_DIVERGENCE: "the kernel hangs, or goes on too early",
-    HazardKind.BARRIER_DEADLOCK: "the kernel hangs",
-    HazardKind.MISSED_PHASE: "the kernel hangs",
-}
-"""What is seen of a hazard that an order of execution makes go wrong."""
+CERTAIN = (
+    "certain by PTX: the ISA allows an order of execution that goes wrong; a GPU may never choose "
+    "it"
+)
 
-
-def certain_words(hazards: Sequence[Hazard]) -> str:
-    """What *certain* means of some hazards, what is seen of their kinds, and what the compiler's
-    are."""
-    by_symptom: dict[str, list[str]] = {}
-    for kind in dict.fromkeys(one.kind for one in hazards if one.kind in _SYMPTOMS):
-        by_symptom.setdefault(_SYMPTOMS[kind], []).append(kind.value)
-    symptoms = "; ".join(f"{', '.join(kinds)}: {seen}" for seen, kinds in by_symptom.items())
-    ways = f" ({symptoms})" if symptoms else ""
-    generated = any(one.origin is HazardOrigin.COMPILER for one in hazards)
-    whose = "; the compiler's: in what it generated, not in the source" if generated else ""
-    return (
-        f"certain by PTX: the ISA allows an order of execution that goes wrong{ways}; a GPU may "
-        f"never choose it{whose}"
-    )
-
-
-IN_A_BUILD = (
-    "to have all fixes in a build, and smemreuse's layout, compile the TileLang function inside "
-    "`with smemreuse.tilelang.merge(mend=True):`"
+WHY_FENCES = (
+    'why a proxy fence: PTX ISA, "Async Proxy": bytes that generic and async accesses touch need '
+    'one; "Causality Order": barriers and mbarriers order accesses of one proxy alone, reads '
+    "before writes, too"
 )
 
 
-def build_lines(found: Sequence[Linted]) -> Iterator[Text]:
-    """How fixes get into a build, where TileLang's kernels have certain hazards that it fixes."""
-    of_tilelang = [hazard for one in found if one.is_tilelang for hazard in one.hazards]
-    if any(hazard.is_fixable for hazard in of_tilelang):
-        yield Text(IN_A_BUILD)
+def certain_lines(hazards: Sequence[Hazard]) -> Iterator[Text]:
+    """What *certain* means of some hazards, and where PTX asks for the fences that are missing."""
+    if hazards:
+        yield Text(CERTAIN, style="dim")
+    if any(one.kind is HazardKind.MISSING_FENCE for one in hazards):
+        yield Text(WHY_FENCES, style="dim")
 
 
 # JSON -------------------------------------------------------------------------------------------

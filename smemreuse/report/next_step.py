@@ -16,19 +16,25 @@ _GOES_ON = " \\"
 class NextStep:
     """What to do next: `words` of a command to paste, quoted for a shell, and what it is for in
     `why`. Without words there is nothing to do, and `why` gives the reason; but where that is
-    `by_hand` it tells what is left to do, for which no command is."""
+    `by_hand` it tells what is left to do, for which no command is. `instead` is the second best."""
 
     why: str
     words: tuple[str, ...] = ()
     by_hand: bool = False
+    instead: NextStep | None = None
 
-    def lines(self, width: int) -> Iterator[str]:
+    def lines(self, width: int, what: str = "next") -> Iterator[str]:
         """One line; where that is longer than `width`, the command stands in lines of its own."""
+        yield from self._own_lines(width, what)
+        if self.instead is not None:
+            yield from self.instead.lines(width, "or")
+
+    def _own_lines(self, width: int, what: str) -> Iterator[str]:
         if not self.words:
-            text = f"next: {self.why}" if self.by_hand else f"next: nothing to do: {self.why}"
+            text = f"{what}: {self.why}" if self.by_hand else f"{what}: nothing to do: {self.why}"
             yield from textwrap.wrap(text, max(width, 20), subsequent_indent="  ")
             return
-        lead = f"next ({self.why}):"
+        lead = f"{what} ({self.why}):"
         line = " ".join([lead, *self.words])
         if len(line) <= width:
             yield line
@@ -82,9 +88,9 @@ def nothing(why: str) -> NextStep:
     return NextStep(why)
 
 
-def by_hand(what: str) -> NextStep:
-    """What is left to do, for which no command is."""
-    return NextStep(what, by_hand=True)
+def by_hand(what: str, instead: NextStep | None = None) -> NextStep:
+    """What is left to do, for which no command is, and a command that does the second best."""
+    return NextStep(what, by_hand=True, instead=instead)
 
 
 def command(why: str, *words: object) -> NextStep:

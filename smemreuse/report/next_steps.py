@@ -36,6 +36,10 @@ BUILD = (
     "to build, compile the TileLang function inside `with smemreuse.tilelang.merge():`, which runs "
     "ThreadSync and then proves the layout with the barriers that are there"
 )
+FIXED_BUILD = (
+    "to fix all in a build, compile the TileLang function inside `with "
+    "smemreuse.tilelang.merge(mend=True):`, which applies smemreuse's layout, too"
+)
 NOTHING_SHARED = "no two buffers share bytes in this layout"
 SMALLEST = "this is the smallest arena; no sharing that is allowed saves a byte"
 _NOT_SHARED = {
@@ -219,7 +223,9 @@ def after_lint(found: Sequence[Linted], gate: Gate, fixed: str | None, dump: str
         files = {file for file, one, _ in hazards if one.is_fixable}
         first = f", of the first of {len(files):,} files" if len(files) > 1 else ""
         why = f"make all fixes in a copy of the dump{first}"
-        return command(why, "lint", path(file), "--fix", "-o", "fixed.tir")
+        copy = command(why, "lint", path(file), "--fix", "-o", "fixed.tir")
+        of_tilelang = any(one.is_tilelang for one in found if one.file == file)
+        return by_hand(FIXED_BUILD, copy) if of_tilelang else copy
     shown = path(fixed or file)
     return command("draw what goes wrong", "lint", shown, "--show", finding)
 

@@ -21,6 +21,7 @@ _BOUNDED = (
     "not followed: lint stops early beside a layout; run `smemreuse lint FILE`, which goes on "
     "longer"
 )
+
 MOST_ASSUMED = 4
 """Buffers with an assumption of their own that are named; more are counted."""
 

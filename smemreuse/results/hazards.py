@@ -108,8 +108,9 @@ class Mend:
     """How to mend a hazard: `sentence` describes it, `remedy` is the kind of statement to insert.
 
     It goes between `after` and `before`, as far as these are known, for the `threads` of the block
-    (indices, half-open). `engine` is the asynchronous engine that a wait is for, else empty;
-    `undeclared` the device function that nobody knows, where that makes the hazard possible.
+    (indices, half-open). `until` is the barrier or arrival before which a fence has to come, where
+    one directly before that is enough. `engine` is the asynchronous engine that a wait is for, else
+    empty; `undeclared` the device function that nobody knows, where that makes the hazard possible.
     """
 
     remedy: Remedy
@@ -119,11 +120,22 @@ class Mend:
     threads: tuple[int, int] | None = None
     engine: str = ""
     undeclared: str = ""
+    until: Site | None = None
 
     @property
     def is_insertable(self) -> bool:
         """Whether `lint --fix` and `merge(mend=True)` make fixes of that kind."""
         return self.remedy in (Remedy.BARRIER, Remedy.WAIT, Remedy.FENCE, Remedy.NARROW)
+
+    def is_one_with(self, other: Mend) -> bool:
+        """Whether one fence, directly before the same barrier or arrival, does for both."""
+        places = (self.remedy, self.threads, self.until), (other.remedy, other.threads, other.until)
+        return self.until is not None and places[0] == places[1]
+
+    def without_statements(self) -> Mend:
+        """The same by the texts of statements alone."""
+        after, before, until = map(_bare, (self.after, self.before, self.until))
+        return replace(self, after=after, before=before, until=until)
 
 
 class HazardOrigin(str, Enum):
@@ -243,7 +255,7 @@ class Hazard:
 
     def without_statements(self) -> Hazard:
         """The same by the texts of statements alone: small, and no part of a kernel."""
-        mend = replace(self.mend, after=_bare(self.mend.after), before=_bare(self.mend.before))
+        mend = self.mend.without_statements()
         site = self.site.without_statement()
         undecided = None if self.undecided is None else self.undecided.without_statement()
         return replace(self, site=site, other=_bare(self.other), mend=mend, undecided=undecided)

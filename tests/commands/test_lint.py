@@ -62,7 +62,8 @@ def test_the_table_tells_where_what_and_the_mend() -> None:
     text = " ".join(run("lint", RACE).stdout.split())
     assert text.startswith("hazards: ")
     assert "linted with the barriers that the dump has" in text
-    assert "line 23: race (certain by PTX; in the source): thread 0 writes byte 0 of As" in text
+    head = "line 23: may read stale data: race (certain by PTX; in the source): "
+    assert f"{head}thread 0 writes byte 0 of As" in text
     assert "fix: let threads 0-127 meet at a barrier between line 22 and line 23." in text
 
 
@@ -211,8 +212,8 @@ def test_a_certain_finding_says_what_such_hazards_did_on_hardware() -> None:
     assert "of 3 other kernels with race (read after write), 3 gave wrong results on an " in told
     assert ", in 37 of " in told, "launches"
     assert (
-        "certain by PTX: the ISA allows an order of execution that goes wrong (race: a value is "
-        "wrong); a GPU may never choose it in brackets"
+        "certain by PTX: the ISA allows an order of execution that goes wrong; a GPU may never "
+        "choose it in brackets"
     ) in told
     assert "smemreuse reproduce SCRIPT --finding ID" in told
     (possible,) = run_json("lint", POSSIBLE, "--format", "json")["kernels"][0]["hazards"]
@@ -236,11 +237,11 @@ def test_an_mbarrier_has_the_name_that_its_statement_gives_it() -> None:
     assert "for parity 1 of mbarrier_1[2], which returns at once" in told
 
 
-def test_the_way_into_a_build_comes_right_before_the_next_step() -> None:
-    lines = run("lint", DUMPS / "gemm.sm_90a.tir").stdout.splitlines()
-    at = next(at for at, line in enumerate(lines) if line.startswith("next (make all fixes in a"))
-    build = " ".join(" ".join(lines[at - 2 : at]).split())
-    assert build.endswith("inside `with smemreuse.tilelang.merge(mend=True):`")
+def test_the_way_into_a_build_comes_before_a_copy_of_the_dump() -> None:
+    _, step = run("lint", DUMPS / "gemm.sm_90a.tir").stdout.split("\nnext: ")
+    build, copy = " ".join(step.split()).split(" or (make all fixes in a copy of the dump): ")
+    assert "inside `with smemreuse.tilelang.merge(mend=True):`" in build
+    assert copy.endswith(" --fix -o fixed.tir")
 
 
 def test_a_finding_is_shown_as_a_timeline() -> None:

@@ -104,7 +104,8 @@ def test_no_verb_is_left_out() -> None:
 def test_every_verb_ends_with_what_to_do_next(name: str) -> None:
     words = CALLS[name][1]
     told = " ".join(last_step(called(name).stdout))
-    assert told.startswith(("next: nothing to do: ", "next ("))
+    by_hand = "next: to fix all in a build, compile the TileLang function inside "
+    assert told.startswith(("next: nothing to do: ", "next (", by_hand))
     assert words in told
 
 
@@ -116,7 +117,8 @@ def test_no_line_is_wider_than_the_terminal(name: str) -> None:
 
 def commands_in(step: list[str]) -> Iterator[list[str]]:
     """The calls of smemreuse in a last step, as the shell that joins its lines has them."""
-    first, *rest = step
+    at = next((at for at, line in enumerate(step) if line.startswith("or (")), 0)
+    first, *rest = step[at:]
     text = "\n".join([first.partition("): ")[2], *rest] if rest else [first.partition("): ")[2]])
     done = subprocess.run(
         ["sh", "-c", 'smemreuse() { for one; do printf "%s\\n" "$one"; done; }; ' + text],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from smemreuse.audit import BarrierStage
@@ -10,7 +12,7 @@ from smemreuse.ir.kernel import walk_statements
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter import lint, mends
 from smemreuse.linter.fence_places import FencePlace, fence_place
-from smemreuse.results.hazards import HazardKind
+from smemreuse.results.hazards import HazardKind, Mend
 from smemreuse.results.sites import Site
 from smemreuse.versions import version_of
 from smemreuse.versions.thread_sync.after_waits import followed_by_barriers
@@ -41,6 +43,7 @@ def copied(text: str, *, own: bool = True) -> tuple[FencePlace, str]:
     one, two = by_line[24], by_line[text[: text.index("T.ptx_wgmma_ss")].count("\n") + 1]
     place = fence_place(StatementTree(kernel.body), followed, one, two)
     mend = mends.fence(Site.of(one), Site.of(two), np.arange(128), place, own=own)
+    assert mend.until is None, "it has to come after the wait, too"
     return place, mend.sentence
 
 
@@ -113,13 +116,28 @@ def test_an_arrival_at_an_mbarrier_that_is_surely_another_is_passed_over() -> No
 
 def handed_over(text: str) -> str:
     """How the fence is described that the readers lack before their tile is loaded again."""
+    return handed_over_by(text).sentence
+
+
+def handed_over_by(text: str) -> Mend:
     (kernel,) = parse_dump(text).kernels
     stmts = [*walk_statements(kernel.body)]
     (one,) = (stmt for stmt in stmts if "sum_1[0] + As_1" in str(Site.of(stmt)))
     (two,) = (stmt for stmt in stmts if str(Site.of(stmt)).startswith("`tma_load"))
     place = fence_place(StatementTree(kernel.body), (), one, two)
     ids = np.arange(128)
-    return mends.fence(Site.of(one), Site.of(two), ids + 32, place, own=False).sentence
+    return mends.fence(Site.of(one), Site.of(two), ids + 32, place, own=False)
+
+
+def test_the_statement_is_known_before_which_one_fence_does_for_all() -> None:
+    mend = handed_over_by(REFILLED)
+    assert mend.until is not None
+    assert f"(line {mend.until.line})" in mend.sentence
+    (kernel,) = parse_dump(STORED).kernels
+    (hazard,) = lint(kernel, BarrierStage.PRESENT).hazards
+    assert hazard.mend.until is not None
+    assert hazard.mend.until.line == 21
+    assert hazard.without_statements().mend.until == replace(hazard.mend.until, stmt=None)
 
 
 def test_an_arrival_that_comes_with_the_copies_is_to_come_after_them() -> None:

@@ -233,6 +233,7 @@ def test_a_value_that_several_threads_store_is_assumed_to_be_one() -> None:
     )
     assert report.clean
     assert report.assumptions == (SAME_VALUE,)
+    assert {one.assumption for one in report.assumed_at if one.buffer and one.line} == {SAME_VALUE}
 
 
 POINTER = 'T.tvm_access_ptr(T.type_annotation("int32"), {}, 0, 1, {})'
@@ -377,7 +378,9 @@ def test_what_mends_one_wait_of_a_late_warp_names_its_others() -> None:
     (hazard,) = report_on(kernel_of(init + body, threads=96)).hazards
     assert hazard.kind is HazardKind.MISSED_PHASE
     assert hazard.site.line is not None
-    assert hazard.mend.sentence.endswith(f". Likewise at line {hazard.site.line + 1}.")
+    assert hazard.mend.sentence.endswith(
+        f". Likewise at line {hazard.site.line + 1} (not counted apart)."
+    )
 
 
 def test_an_mbarrier_is_used_behind_its_initialization() -> None:
@@ -617,7 +620,8 @@ def test_a_warp_that_nobody_waits_for_misses_a_phase() -> None:
     assert completes.startswith("threads 64-127 complete phase ")
     assert completes.endswith(" without waiting for threads 32-63")
     assert late.startswith("One of threads 32-63 that comes later waits for phase ")
-    assert late.endswith(" waits for phase 1 to end, which may never happen")
+    why = "so late at its last wait, it waits for a phase nobody ends"
+    assert late.endswith(f" waits for phase 1 to end, which may never happen ({why})")
     assert (hazard.mend.remedy, hazard.mend.threads) == (Remedy.NARROW, (0, 32))
     assert report.assumptions == ()
 
@@ -630,7 +634,7 @@ def test_of_a_phase_that_nothing_ends_it_is_said_that_it_never_does(rounds: str,
     how many."""
     loading = under("if T.tl_shuffle_elect(64)", EXPECT + LOAD)
     (hazard, *_) = report_on(filled_by_some(loading, "if tx < 64", rounds)).hazards
-    assert hazard.witness.endswith(f" to end, {said}")
+    assert f" to end, {said}" in hazard.witness
 
 
 def test_a_warp_that_waits_alone_misses_no_phase() -> None:

@@ -11,7 +11,7 @@ from smemreuse.report.hazards import Linted, hazard_findings, hazard_lines
 from smemreuse.report.page.hazards import with_hazards
 from smemreuse.results.evidence import seen_words
 from smemreuse.results.gate import Gate
-from smemreuse.results.hazards import Hazard, LintReport, doubt_of
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Mend, Remedy, doubt_of
 from smemreuse.results.sites import Site
 from tests.results.test_hazard_groups import CERTAIN, COPY, POSSIBLE
 
@@ -34,7 +34,7 @@ def names(*hazards: Hazard) -> list[str]:
 def test_the_first_of_a_cause_is_told_in_full_and_the_others_by_their_places() -> None:
     one, two, three = names(POSSIBLE, COPY, THIRD)
     assert told(POSSIBLE, COPY, THIRD) == [
-        f"  line 9: race (possible; in the source): they race [{one}]",
+        f"  line 9: may read stale data: race (possible; in the source): they race [{one}]",
         "    fix: put in a barrier.",
         f"    possible, not certain: {OPEN}; likewise line 23",
         f"    {doubt_of(POSSIBLE)}",
@@ -46,12 +46,32 @@ def test_each_certain_one_is_told_with_its_fix() -> None:
     other = replace(CERTAIN, site=Site("Bs_1[tx] = 1", 29), buffers=("Bs",))
     one, two = names(CERTAIN, other)
     assert told(CERTAIN, other) == [
-        f"  line 9: race (certain by PTX; in the source): they race [{one}]",
+        f"  line 9: may read stale data: race (certain by PTX; in the source): they race [{one}]",
         "    fix: put in a barrier.",
         f"    {seen_words(CERTAIN)}",
         "    1 more of this cause:",
         f"      Bs at line 29 [{two}]: fix: put in a barrier.",
     ]
+
+
+def test_a_fence_that_does_for_a_second_hazard_is_told_once() -> None:
+    arrival = Site("ptx_arrive_barrier(bar[0])", 71)
+    first, other = (
+        Mend(Remedy.FENCE, f"fence after line {line}.", Site(name, line), None, (0, 128))
+        for name, line in (("As_1[tx]", 67), ("Bs_1[tx]", 68))
+    )
+    both = [
+        replace(CERTAIN, kind=HazardKind.MISSING_FENCE, buffers=(name,), mend=mend)
+        for name, mend in (("As", first), ("Bs", other))
+    ]
+    one, _ = names(*both)
+    assert told(*both)[-1].endswith(": fix: fence after line 68.")
+    together = [replace(each, mend=replace(each.mend, until=arrival)) for each in both]
+    last = f": fix: by the fence of [{one}], if that is also after line 68."
+    assert told(*together)[-1].endswith(last)
+    assert f"    fix{last.removeprefix(': fix')}" in told(*together, each=True)
+    few = replace(together[1], mend=replace(together[1].mend, threads=(0, 32)))
+    assert told(together[0], few)[-1].endswith(": fix: fence after line 68.")
 
 
 def test_one_by_one_if_asked() -> None:

@@ -9,7 +9,9 @@ import pytest
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
 from smemreuse.report.hazard_exits import passing_lines
-from smemreuse.report.hazards import Linted, build_lines, certain_words, lint_lines, shown_lines
+from smemreuse.report.hazards import CERTAIN as BY_PTX
+from smemreuse.report.hazards import WHY_FENCES, Linted, certain_lines, lint_lines, shown_lines
+from smemreuse.report.next_steps import after_lint
 from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.hazards import Contention, HazardKind, HazardOrigin, LintReport, doubt_words
 from smemreuse.results.verdict import LIMIT_OF_WORK
@@ -31,13 +33,8 @@ OF_COMPILER = report(HazardOrigin.COMPILER, HazardOrigin.COMPILER)
 
 
 COMPILERS = "hazards that the compiler generated do not set the exit code"
-POSSIBLE = (
-    "possible hazards do not set the exit code (1 of them here); with --fail-on possible they do"
-)
-OPEN = (
-    "kernels not followed to the end do not set the exit code (1 of them here); with --strict they "
-    "do"
-)
+POSSIBLE = "possible hazards do not set the exit code (1 here); with --fail-on possible they do"
+OPEN = "kernels not followed to the end do not set the exit code (1 here); with --strict they do"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +43,7 @@ OPEN = (
         (
             OF_COMPILER,
             Gate(),
-            [f"by default, {COMPILERS} (2 of them here); with --fail-on compiler they do"],
+            [f"by default, {COMPILERS} (2 here); with --fail-on compiler they do"],
         ),
         (OF_COMPILER, Gate(fail_on=FailOn.COMPILER), []),
         (report(HazardOrigin.COMPILER, HazardOrigin.AUTHOR), Gate(), []),
@@ -68,18 +65,21 @@ def test_what_does_not_fail_is_told(found: LintReport, gate: Gate, told: list[st
 
 
 @pytest.mark.parametrize(
-    ("found", "by_tilelang", "told"),
+    ("found", "by_tilelang", "first"),
     [
-        (OF_COMPILER, True, True),
-        (OF_COMPILER, False, False),
-        (report(HazardOrigin.AUTHOR, certain=False), True, False),
+        (OF_COMPILER, True, "next: to fix all in a build, compile the TileLang function inside"),
+        (OF_COMPILER, False, "next (make all fixes in a copy of the dump): smemreuse lint k.tir"),
+        (report(HazardOrigin.AUTHOR, certain=False), True, "next (draw what goes wrong): "),
     ],
 )
 def test_tilelang_makes_the_fixes_while_it_compiles(
-    found: LintReport, *, by_tilelang: bool, told: bool
+    found: LintReport, *, by_tilelang: bool, first: str
 ) -> None:
-    lines = [*build_lines([Linted("k.tir", found, is_tilelang=by_tilelang)])]
-    assert [("merge(mend=True)" in one.plain) for one in lines] == [True] * told
+    step = after_lint([Linted("k.tir", found, is_tilelang=by_tilelang)], Gate(), None)
+    lines = [*step.lines(200)]
+    assert lines[0].startswith(first)
+    copy = "or (make all fixes in a copy of the dump): smemreuse lint k.tir --fix -o fixed.tir"
+    assert lines[1:] == ([copy] if step.by_hand else [])
 
 
 def test_a_possible_hazard_says_once_for_its_kind_when_it_is_none() -> None:
@@ -137,15 +137,10 @@ def test_what_comes_after_an_operation_that_is_not_followed_is_unchecked() -> No
     )
 
 
-def test_what_certain_means_tells_the_symptom_of_each_kind_and_whose_hazards_are() -> None:
+def test_what_certain_means_and_why_fences_are_needed_is_told_once() -> None:
     race, fence = (
         replace(CERTAIN, kind=kind) for kind in (HazardKind.RACE, HazardKind.MISSING_FENCE)
     )
-    missed = replace(CERTAIN, kind=HazardKind.MISSED_PHASE, origin=HazardOrigin.COMPILER)
-    assert certain_words([race, missed, fence, race]) == (
-        "certain by PTX: the ISA allows an order of execution that goes wrong (race, "
-        "missing-fence: a value is wrong; missed-phase: the kernel hangs); a GPU may never choose "
-        "it; the compiler's: in what it generated, not in the source"
-    )
-    outside = replace(CERTAIN, kind=HazardKind.OUT_OF_BOUNDS)
-    assert certain_words([outside]).endswith("that goes wrong; a GPU may never choose it")
+    assert [one.plain for one in certain_lines([race, fence, fence])] == [BY_PTX, WHY_FENCES]
+    assert [one.plain for one in certain_lines([race])] == [BY_PTX]
+    assert [*certain_lines([])] == []

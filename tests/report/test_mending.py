@@ -31,8 +31,8 @@ MENDING = Mending(BEFORE, AFTER, (MENDED,))
 
 def test_what_was_put_in_where_and_why() -> None:
     assert list(MENDING.sentences) == [
-        "kernel: inserted `meet()` before `anchor()` (line 6) to fix race (certain by PTX, the "
-        "author's): thread 1 is too early",
+        "kernel: inserted `meet()` before `anchor()` (line 6) to fix race (certain by PTX; in the "
+        "source): thread 1 is too early",
         "kernel: fixed: lint finds it clean",
     ]
 
