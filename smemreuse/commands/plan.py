@@ -30,6 +30,7 @@ from smemreuse.pipeline.planning import Chosen, planned
 from smemreuse.report.data import Subject, plan_entry
 from smemreuse.report.explanations import grouped
 from smemreuse.report.gains import LayoutSize, gain_words
+from smemreuse.report.lifetime_chart import signs_of
 from smemreuse.report.next_step import NextStep
 from smemreuse.report.next_steps import after_plan
 from smemreuse.report.provenance import notes_for_people
@@ -166,7 +167,7 @@ def _tables(
         apart = kept_apart(subject.kernel, made) if made.policy == "dataflow" else {}
         for why, pairs in apart.items():
             names = "; ".join(grouped(pairs, MOST_APART))
-            yield Text(f"not live together, but at bytes of their own, as {why}: {names}")
+            yield Text(f"side by side, though not live at the same time, as {why}: {names}")
         yield from rules_lines(apart)
         note = "" if hoped is None else gain_note(subject.kernel, hoped[0], made, arch)
         last = [] if hoped is None else [hoped_line(subject, *hoped, note)]
@@ -200,17 +201,23 @@ def _chart(out: Console, subject: Subject, chosen: Chosen) -> Iterator[Renderabl
     )
     if to_come:
         is_proved = made.policy == "dataflow" and chosen.candidate.verdict.sound
-        yield Text(_relied_words(shares=shares, is_proved=is_proved), style="dim")
+        signs = signs_of(to_come)
+        yield Text(_relied_words(signs, shares=shares, is_proved=is_proved), style="dim")
 
 
-def _relied_words(*, shares: bool, is_proved: bool) -> str:
-    """Whether a plan relies on barriers that the compiler may insert."""
+def _relied_words(signs: Sequence[str], *, shares: bool, is_proved: bool) -> str:
+    """Whether a plan relies on barriers that the compiler will or may insert, which have `signs`
+    in the chart."""
+    marked = " or ".join(signs)
     if not shares:
-        return "no buffers share bytes: this plan needs no barrier; those marked + the kernel has"
+        return (
+            "no buffers share bytes, so this plan adds no need of a barrier; the kernel itself may "
+            f"need those marked {marked}"
+        )
     if is_proved:
         return (
-            "the proof holds where ThreadSync, which may insert the barriers marked +, runs after "
-            "the merge, as in TileLang's builds"
+            "the proof holds where ThreadSync runs after the merge and inserts barriers as marked "
+            f"{marked}, as in TileLang's builds"
         )
-    needed = "where buffers share bytes this plan needs barriers such as those marked +"
+    needed = f"where buffers share bytes this plan needs barriers such as those marked {marked}"
     return f"{needed}; `smemreuse check` says whether those that it needs are sure to come"

@@ -10,8 +10,8 @@ from smemreuse.ir.kernel import Kernel
 from smemreuse.results.plan import Plan
 
 UNNEEDED: Mapping[str, str] = {
-    "speed": "sharing them gains no resident block, and no L1 that is worth its barriers",
-    "bytes": "sharing them makes the arena no smaller",
+    "speed": "sharing their bytes gains no resident block, and no L1 that is worth its barriers",
+    "bytes": "sharing their bytes makes the arena no smaller",
     "none": "nothing is reused: it is switched off",
 }
 """Why two buffers that may share do not, by the objective of the plan."""

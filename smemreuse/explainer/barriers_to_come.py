@@ -1,4 +1,4 @@
-"""Where `ThreadSync` may put barriers under a plan, for pictures of a dump without them."""
+"""Where `ThreadSync` puts barriers under a plan, for pictures of a dump without them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from smemreuse.semantics.accesses import KernelAccesses
 
 
 def marks_to_come(kernel: Kernel, plan: Plan, timeline: Timeline) -> tuple[SyncMark, ...]:
-    """A mark before each statement, or after each wait, where the pass may insert a barrier into a
-    kernel that it is to see; none where it cannot be followed."""
+    """A mark before each statement, or after each wait, where the pass inserts a barrier into a
+    kernel that it is to see, surely or perhaps; none where it cannot be followed."""
     sizes = {buffer: buffer.size or 0 for buffer in plan.offsets}
     layout = ByteLayout(plan.offsets, sizes, unique_names(kernel.allocations(plan.scope)))
     pointers = KernelAccesses.of(kernel.body).pointers
@@ -24,10 +24,10 @@ def marks_to_come(kernel: Kernel, plan: Plan, timeline: Timeline) -> tuple[SyncM
         prediction = Prediction.under(kernel, plan.scope, layout, pointers, work)
     except (UnknownThreads, Uncovered):
         return ()
-    before = {stmt: False for inserted in prediction.inserted.values() for stmt in inserted}
-    after = dict.fromkeys(prediction.view.followed, True)
     found = [
-        SyncMark("to come", timeline.points[stmt][is_after], stmt)
-        for stmt, is_after in (*before.items(), *after.items())
+        SyncMark("to come" if is_sure else "may come", timeline.points[stmt][0], stmt)
+        for inserted in prediction.inserted.values()
+        for stmt, is_sure in inserted.items()
     ]
-    return tuple(sorted(found, key=lambda mark: mark.position))
+    found += [SyncMark("to come", timeline.points[one][1], one) for one in prediction.view.followed]
+    return tuple(sorted(dict.fromkeys(found), key=lambda mark: mark.position))

@@ -19,7 +19,7 @@ from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import findings, kind_text, tally, verdict_text
 from smemreuse.results.audit import Audit, Checked, PlanSource
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
-from smemreuse.results.preconditions import Preconditions
+from smemreuse.results.preconditions import Preconditions, condition_words
 from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.verdict import UNSOUND, VerdictKind
 
@@ -85,10 +85,7 @@ def check_lines(row: Checked, *, drawn: bool = False, width: int = 100) -> Itera
     audit = row.audit
     where = f"{printable(row.file)}: {row.kernel} ({row.scope})"
     verdict = verdict_text(audit.verdict)
-    verdict.append(audit.verdict.condition)
-    if audit.verdict.sound and row.grounds is not None and row.grounds.refuted:
-        joins = " and" if audit.verdict.condition else ", if"
-        verdict.append(f"{joins} the hazard of the kernel itself is fixed")
+    verdict.append(condition_words(audit.verdict, row.grounds))
     if audit.source is PlanSource.NOT_PLANNED:
         yield verdict.append(f": {where}, {audit.source}", style="default")
     elif audit.source is PlanSource.NOTHING_MERGED:
@@ -101,7 +98,7 @@ def check_lines(row: Checked, *, drawn: bool = False, width: int = 100) -> Itera
         yield Text(f"  accepted: {printable(row.accepted.reason)} ({row.accepted.source})")
     elif row.identity is not None:
         yield Text(f"  to accept it in smemreuse.toml: [{row.identity.short}]", style="dim")
-    yield from grounds_lines(row.grounds, audit.verdict.assumptions)
+    yield from grounds_lines(row.grounds, audit.verdict.assumptions, file=row.file)
 
 
 def audits_line(found: Sequence[Checked]) -> Text:

@@ -11,7 +11,7 @@ from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import label
 from smemreuse.report.frames import POSITION, SMALLEST, Axis, ChartFrame
 from smemreuse.report.palette import COLOURS
-from smemreuse.results.timeline import Span, Timeline
+from smemreuse.results.timeline import Span, SyncMark, Timeline
 
 _BANDS = 3  # loops nested deeper are left out
 _GROUPS, _LOOPS = "groups", "loops"
@@ -29,7 +29,8 @@ _LIFE = {
 _SYNC = {
     "barriers": {
         "barrier": ("#", "barrier"),
-        "to come": ("+", "barrier that the compiler may insert"),
+        "to come": ("+", "barrier that the compiler will insert"),
+        "may come": ("?", "barrier that it may insert"),
     },
     "waits": {"wait": (":", "wait")},
 }
@@ -77,7 +78,8 @@ def chart_key(spans: Mapping[Buffer, Span], timeline: Timeline, axis: Axis) -> I
     loops = any(one.kind == "loop" and one.depth < _BANDS for one in timeline.bands)
     rows = " and ".join([_GROUPS] * bool(timeline.arms) + [_LOOPS] * loops)
     if rows:
-        yield f"{rows}: < begins   > ends"
+        depths = f"; a row for each depth (of loops {_BANDS} at most), named where there is room"
+        yield f"{rows}: < begins   > ends{depths if loops else ''}"
     if timeline.arms:
         yield f"{_GROUPS} of threads run at the same time, though one stands after the other"
     there = {mark.kind for mark in timeline.marks}
@@ -88,6 +90,12 @@ def chart_key(spans: Mapping[Buffer, Span], timeline: Timeline, axis: Axis) -> I
         yield f"{rows}: {'   '.join(map(' '.join, kinds.values()))}{before}"
     if axis.positions > 1:
         yield f"a column stands for up to {axis.positions} positions"
+
+
+def signs_of(marks: Iterable[SyncMark]) -> list[str]:
+    """The signs that a chart has for some marks."""
+    kinds = {mark.kind for mark in marks}
+    return [sign for row in _SYNC.values() for kind, (sign, _) in row.items() if kind in kinds]
 
 
 def _outlasts(buffer: Buffer, live: Span, timeline: Timeline) -> bool:

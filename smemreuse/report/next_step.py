@@ -118,15 +118,22 @@ def after_apply(
     too_large_for: str | None = None,
     *,
     gains: bool = True,
+    needed: bool = True,
+    hazardous: bool = False,
 ) -> NextStep:
     """`merged` tells whether anything was; `too_large_for` is the GPU on which it does not fit.
-    `gains` tells whether anything shares bytes, or was inserted or taken out."""
+    `gains` tells whether anything shares bytes, or was inserted or taken out, `needed` whether the
+    compiler's default merge does not do as well; `hazardous`, that a kernel has certain hazards."""
     if too_large_for is not None:
         return command("what would make it fit", "fit", path(file), "--arch", too_large_for)
     if not merged:
         return nothing("no two buffers were to be merged")
     if not gains:
         return command("why no two buffers share bytes", "explain", path(file))
+    if not needed:
+        what = "what was written" if output == "-" else printable(output)
+        why = f"{what} is not needed: the default merge is proved, and takes as many bytes"
+        return command(f"{why}; {KERNELS_OWN}", "lint", path(file)) if hazardous else nothing(why)
     if output == "-":
         words = command("", "apply", path(file), "-o", "-").words
         return NextStep("check it", (*words, "|", *command("", "check", "-").words))
@@ -165,6 +172,7 @@ Options = Sequence[str]
 """Options of the verb that was called which the next one takes, too."""
 
 NO_BUFFERS = nothing("there are no shared buffers")
+KERNELS_OWN = "the kernel's own hazards, and their fixes"
 MERGED = ("-o", "merged.tir")
 
 

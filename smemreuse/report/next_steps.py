@@ -12,6 +12,7 @@ from smemreuse.report.headroom import ShippedHeadroom, registers_words
 from smemreuse.report.layouts import Layouts
 from smemreuse.report.next_compared import CONCERNS
 from smemreuse.report.next_step import (
+    KERNELS_OWN,
     MERGED,
     NO_BUFFERS,
     NextStep,
@@ -30,7 +31,6 @@ from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import Hazard
 from smemreuse.results.plan import Plan
 
-KERNELS_OWN = "the kernel's own hazards, and their fixes"
 KERNELS_OPEN = "what lint does not prove of the kernel itself"
 BUILD = (
     "to build, compile the TileLang function inside `with smemreuse.tilelang.merge():`, which runs "

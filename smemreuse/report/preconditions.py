@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
+from smemreuse.errors import printable
 from smemreuse.report.data import Data
 from smemreuse.report.titles import counted
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, sure_words
@@ -41,10 +42,15 @@ def assumed_where(report: LintReport, assumption: str) -> str:
 
 
 def grounds_lines(
-    grounds: Preconditions | None, told: Sequence[str] = (), *, refuted: bool = True
+    grounds: Preconditions | None,
+    told: Sequence[str] = (),
+    *,
+    refuted: bool = True,
+    file: str = "",
 ) -> Iterator[Text]:
     """A line that nothing is assumed, or one for each assumption that is not proved, but for those
-    that the verdict has `told` already; those that `lint` refutes only where `refuted`."""
+    that the verdict has `told` already; those that `lint` refutes only where `refuted`. Where
+    lines are named it is said that they are those of `file`, if that is given."""
     if grounds is None:
         return
     if grounds.proved:
@@ -65,6 +71,9 @@ def grounds_lines(
     for assumption in (one for one in grounds.report.assumptions if one not in told):
         where = assumed_where(grounds.report, assumption)
         yield Text(f"  the proof assumes that {assumption}{where}", style="dim")
+    report = grounds.report
+    if file and (report.hazards or any(one.line for one in report.assumed_at)):
+        yield Text(f"  lines are those of {printable(file)}", style="dim")
 
 
 def _proved_words(report: LintReport) -> str:

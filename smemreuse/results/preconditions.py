@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from smemreuse.results.hazards import HazardKind, LintReport, LintStatus
+from smemreuse.results.verdict import Verdict
 
 
 class Assumption(str, Enum):
@@ -115,3 +116,11 @@ class Preconditions:
         not do without the plan (rule 13).
         """
         return not self.open and not self.report.assumptions
+
+
+def condition_words(verdict: Verdict, grounds: Preconditions | None) -> str:
+    """What has to come yet for a sound plan to be so, to put after its verdict; or nothing."""
+    found = verdict.condition
+    if not (verdict.sound and grounds is not None and grounds.refuted):
+        return found
+    return f"{found}{' and' if found else ', if'} the kernel's own hazards are fixed"

@@ -54,10 +54,10 @@ class ConcurrentArm:
 
 @dataclass(frozen=True)
 class SyncMark:
-    """A statement between two entries: a barrier of all threads, one that a later pass may insert
-    at a statement, or a wait."""
+    """A statement between two entries: a barrier of all threads, one that a later pass will
+    or may insert at a statement, or a wait."""
 
-    kind: str  # "barrier", "to come" or "wait"
+    kind: str  # "barrier", "to come", "may come" or "wait"
     position: int
     stmt: Stmt
 

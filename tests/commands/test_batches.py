@@ -427,13 +427,13 @@ def test_what_headings_mean_is_said_once_below_the_table(
 def test_why_a_dump_stays_above_its_bound() -> None:
     """Registers stop a block of the one, shared memory one of the other even at its bound."""
     told = " ".join(run("compare", DUMPS / "batched_gemm.sm_80.tir").stdout.split())
-    above = "above the lower bound: batched_gemm.sm_80 (32,768 bytes): sharing them gains no block"
+    above = "above the lower bound: batched_gemm.sm_80 (32,768 bytes): sharing bytes gains no block"
     assert f"{above}, as registers allow no more, and no L1 that is worth its barriers" in told
     files = [DUMPS / f"{name}.sm_80.tir" for name in ("stream_k", "batched_gemm")]
     files += [*DUMPS.glob("gemm*.tir")][:3]
     told = " ".join(run("compare", *files).stdout.split())
-    assert "(16,384 bytes): sharing them gains no block, and no L1 that is worth" in told
-    assert "(32,768 bytes): sharing them gains no block, as registers allow no more" in told
+    assert "(16,384 bytes): sharing bytes gains no block, and no L1 that is worth" in told
+    assert "(32,768 bytes): sharing bytes gains no block, as registers allow no more" in told
 
 
 def test_of_many_files_the_policies_are_explained_right_below_their_sums() -> None:

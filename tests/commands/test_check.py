@@ -301,7 +301,7 @@ def test_an_assumption_that_does_not_hold_is_told(tmp_path: Path) -> None:
     assert "with no proxy fence between" in one["why"]
     told = " ".join(run("check", dump, "--plan", str(plan)).stdout.split())
     assert "that the unmerged kernel has every proxy fence that it needs; lint refutes that" in told
-    assert told.startswith("sound, if the hazard of the kernel itself is fixed: ")
+    assert told.startswith("sound, if the kernel's own hazards are fixed: ")
     assert told.endswith(f"next (the kernel's own hazards, and their fixes): smemreuse lint {dump}")
 
 

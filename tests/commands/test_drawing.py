@@ -56,10 +56,10 @@ def test_piped_output_is_plain_ascii(verb: str) -> None:
 
 
 def test_barriers_to_come_are_drawn_where_a_dump_has_none_yet() -> None:
-    assert "+ barrier that the compiler may insert" in run("plan", BATCHED).stdout
+    assert "+ barrier that the compiler will insert" in run("plan", BATCHED).stdout
     proved = (
-        "the proof holds where ThreadSync, which may insert the barriers marked +, runs after the "
-        "merge, as in TileLang's builds"
+        "the proof holds where ThreadSync runs after the merge and inserts barriers as marked +, "
+        "as in TileLang's builds"
     )
     shares = "where buffers share bytes this plan needs barriers such as those marked +"
     checked = "; `smemreuse check` says whether those that it needs are sure to come"
@@ -68,14 +68,15 @@ def test_barriers_to_come_are_drawn_where_a_dump_has_none_yet() -> None:
         (("--policy", "inner", "--objective", "bytes"), f"{shares}{checked}"),
         (
             ("--objective", "none"),
-            "no buffers share bytes: this plan needs no barrier; those marked + the kernel has",
+            "no buffers share bytes, so this plan adds no need of a barrier; the kernel itself may "
+            "need those marked +",
         ),
     ):
         assert told in run("plan", *options, BATCHED).stdout
     merged = DUMPS.parent / "tvm_dumps" / "two_kernels_static.tir"
     told = run("plan", merged).stdout
     assert "\nbarriers: # barrier; each comes before" in told
-    assert "may insert" not in told
+    assert "will insert" not in told
 
 
 def test_many_kernels_are_compared_without_maps() -> None:

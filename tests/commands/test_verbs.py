@@ -189,9 +189,23 @@ def test_bad_usage_is_exit_code_2(args: tuple[str, ...]) -> None:
 
 
 def test_what_gains_no_byte_is_told_so_before_and_after(tmp_path: Path) -> None:
-    dump, out = DUMPS / "halo.sm_80.tir", tmp_path / "merged.tir"
+    dump, out = DUMPS / "flash_attention.sm_90a.tir", tmp_path / "merged.tir"
     told = "no byte is gained over TileLang's default merge; proved sound"
-    assert told in " ".join(run("apply", dump, "-o", out).stderr.split())
+    result = run("apply", dump, "-o", out)
+    assert told in " ".join(result.stderr.split())
+    assert " ".join(result.stdout.split()) == (
+        f"next ({out} is not needed: the default merge is proved, and takes as many bytes; the "
+        f"kernel's own hazards, and their fixes): smemreuse lint {dump}"
+    )
+
+
+def test_a_hazard_of_the_kernel_is_told_with_what_was_written(tmp_path: Path) -> None:
+    """As `check` tells it, with the lines of the dump that was read."""
+    dump, out = DUMPS / "flash_attention.sm_90a.tir", tmp_path / "merged.tir"
+    told = " ".join(run("apply", dump, "-o", out).stderr.split())
+    assert "lint was run on the unmerged kernel: a wait may hang at line " in told
+    assert told.endswith(f"the layout adds none lines are those of {dump}")
+    assert f"lines are those of {out}" in " ".join(run("check", out).stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_a_rule_is_named_and_live_ranges_that_meet_are_not() -> None:
 
 def test_plan_says_it_below_the_table_and_draws_no_map_of_nothing_shared() -> None:
     text = run("plan", ARMS).stdout
-    assert f"not live together, but at bytes of their own, as {RULE_4}: left with right\n" in text
+    assert f"side by side, though not live at the same time, as {RULE_4}: left with right\n" in text
     assert "a row: " not in text
     assert "\nbarriers: " in text
     assert "a row: " in run("plan", BATCHED, "--objective", "bytes").stdout

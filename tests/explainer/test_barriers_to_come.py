@@ -14,7 +14,7 @@ def test_a_buffer_in_the_bytes_of_another_may_get_a_barrier_before_it_is_filled(
     plan = plan_kernel(kernel, "shared.dyn", objective="bytes")
     timeline = timeline_of(kernel, "shared.dyn")
     marks = marks_to_come(kernel, plan, timeline)
-    assert {mark.kind for mark in marks} == {"to come"}
+    assert {mark.kind for mark in marks} == {"to come"}, "all are sure"
     assert [mark.position for mark in marks] == sorted(mark.position for mark in marks)
     names = {name: buffer for buffer, name in timeline.names.items()}
     begin, _ = timeline.spans(plan)[names["Cs"]]
@@ -32,3 +32,10 @@ def test_waits_have_theirs_after_them() -> None:
     assert waits
     for wait in waits:
         assert after[wait] == timeline.points[wait][1]
+
+
+def test_barriers_that_are_not_sure_to_come_are_told_apart() -> None:
+    (kernel,) = kernels_of(DUMPS / "halo.sm_80.tir")
+    timeline = timeline_of(kernel, "shared.dyn")
+    marks = marks_to_come(kernel, plan_kernel(kernel, "shared.dyn", policy="outer"), timeline)
+    assert [mark.kind for mark in marks] == ["to come", "to come", "may come"]

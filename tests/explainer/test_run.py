@@ -76,7 +76,9 @@ def whys(kernel: LoweredKernel) -> dict[tuple[str, str], str]:
 def test_what_could_share_and_does_not_has_a_cause() -> None:
     assert not whys(of_dump("batched_gemm.sm_90a", "bytes"))
     (plain,) = {*whys(of_dump("mmha_decode.sm_80")).values()}
-    assert plain == "sharing them gains no resident block, and no L1 that is worth its barriers"
+    assert (
+        plain == "sharing their bytes gains no resident block, and no L1 that is worth its barriers"
+    )
 
 
 @pytest.mark.parametrize(

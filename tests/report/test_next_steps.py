@@ -13,6 +13,7 @@ import pytest
 from smemreuse.report.headroom import registers_words
 from smemreuse.report.next_compared import after_compare, after_diff
 from smemreuse.report.next_step import (
+    KERNELS_OWN,
     NextStep,
     after_apply,
     after_pack,
@@ -25,7 +26,6 @@ from smemreuse.report.next_step import (
 from smemreuse.report.next_steps import (
     BUILD,
     KERNELS_OPEN,
-    KERNELS_OWN,
     Ran,
     after_advise,
     after_check,

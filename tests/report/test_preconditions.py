@@ -15,7 +15,8 @@ from smemreuse.report.preconditions import (
     refutation_words,
 )
 from smemreuse.results.hazards import AssumedAt, HazardKind, HazardOrigin, LintReport
-from smemreuse.results.preconditions import Assumption, Preconditions
+from smemreuse.results.preconditions import Assumption, Preconditions, condition_words
+from smemreuse.results.verdict import BARRIERS_FOLLOW, SOUND, Verdict
 from tests.report.test_mending import AFTER, BEFORE, HAZARD
 
 
@@ -91,6 +92,16 @@ def test_the_hazard_that_refutes_a_proof_is_named_in_words() -> None:
     possible = replace(BEFORE, hazards=(replace(fence, certain=False),))
     assert refutation_words(Preconditions(possible)) == ""
     assert refutation_words(None) == ""
+
+
+def test_a_verdict_says_what_has_to_come_yet() -> None:
+    refuted, clean = Preconditions(BEFORE), Preconditions(AFTER)
+    later = Verdict(SOUND, assumptions=(BARRIERS_FOLLOW,))
+    fixed = "the kernel's own hazards are fixed"
+    assert condition_words(later, refuted) == f", if ThreadSync follows and {fixed}"
+    assert condition_words(Verdict(SOUND), refuted) == f", if {fixed}"
+    assert condition_words(later, clean) == ", if ThreadSync follows"
+    assert condition_words(Verdict(SOUND), None) == ""
 
 
 def test_what_lint_takes_for_granted_stays_so() -> None:

@@ -256,7 +256,7 @@ ABOVE = {"lower_bound_bytes": 1000, "objective": "speed", "optimal": False}
     ("more", "blocks", "limits", "why"),
     [
         ({}, 2, ("registers",), "as registers allow no more, and no L1"),
-        ({}, 2, ("shared memory",), ": sharing them gains no block, and no L1 that is worth"),
+        ({}, 2, ("shared memory",), ": sharing bytes gains no block, and no L1 that is worth"),
         ({}, 2, ("blocks of an SM",), "as an SM holds no more, and no L1"),
         ({}, 3, ("threads",), "with the bound 3 blocks would be resident; no such layout is "),
         ({"optimal": True}, 3, ("threads",), "no layout with these live ranges takes fewer bytes"),

@@ -133,16 +133,22 @@ def test_small_buffers_of_one_row_take_turns_and_what_has_no_cell_is_named() -> 
 def test_waits_have_a_row_of_their_own_and_hide_no_barrier() -> None:
     marks = [
         SyncMark(kind, at, SYNC)
-        for kind, at in (("to come", 2), ("wait", 2), ("barrier", 6), ("to come", 6))
+        for kind, at in (
+            ("to come", 2),
+            ("wait", 2),
+            ("barrier", 6),
+            ("to come", 6),
+            ("may come", 4),
+        )
     ]
     timeline = replace(TIMELINE, marks=tuple(marks))
     console = out(120)
     console.print(drawn_plan(console, SHARED, timeline))
     text = printed(console)
-    assert "barriers |  +   #  |" in text
+    assert "barriers |  + ? #  |" in text
     assert "   waits |  :      |" in text
     told = " ".join(text.split())
-    signs = "# barrier + barrier that the compiler may insert : wait"
+    signs = "# barrier + barrier that the compiler will insert ? barrier that it may insert : wait"
     before = "each comes before the accesses of its column"
     assert f"barriers and waits: {signs}; {before}" in told
 
@@ -184,7 +190,8 @@ def test_groups_of_threads_that_run_at_the_same_time_are_said_to() -> None:
     console.print(drawn_plan(console, SHARED, timeline))
     text = printed(console)
     told = "groups of threads run at the same time, though one stands after the other"
-    assert f"groups and loops: < begins   > ends\n{told}\n" in text
+    depths = "a row for each depth (of loops 3 at most), named where there is room"
+    assert f"groups and loops: < begins   > ends; {depths}\n{told}\n" in text
     assert "beyond its accesses" not in text, "each is live from its first access to its last"
     console = out(200)
     console.print(drawn_plan(console, plan("dataflow", {A: 0}, {A: (1, 9)}), timeline))
