@@ -64,7 +64,7 @@ from smemreuse.report.regressions import (
 from smemreuse.report.tables import console, no_buffers
 from smemreuse.report.terminal import drawn_plans
 from smemreuse.report.titles import titles
-from smemreuse.results.comparison import Comparison
+from smemreuse.results.comparison import APPLIED, CHOSEN, Comparison
 from smemreuse.results.regressions import BaselineChange, BaselineEntry
 from smemreuse.results.verdict import Judged
 
@@ -226,7 +226,8 @@ def _few(
     for (subject, judged), title in zip(drawn, named, strict=True):
         yield Text(title)
         timeline = timeline_of(subject.kernel, subject.scope)
-        yield drawn_plans(out, [plan for plan, _ in judged], timeline)
+        made = {plan.policy: plan for plan, _ in judged}
+        yield drawn_plans(out, {CHOSEN: made.pop(APPLIED), **made}, timeline)
 
 
 def _many(

@@ -163,16 +163,16 @@ def _drawn_chart(
     return Group(chart, *key, Text())
 
 
-def _alike(plans: Sequence[Plan], timeline: Timeline) -> list[list[Plan]]:
-    """The plans, those together that have one map."""
-    found: list[list[Plan]] = []
-    for plan in plans:
-        for same in found:
-            if _has_map_of(plan, same[0], timeline):
-                same.append(plan)
+def _alike(plans: Mapping[str, Plan], timeline: Timeline) -> list[tuple[list[str], Plan]]:
+    """The plans, each with the names of those that have its map."""
+    found: list[tuple[list[str], Plan]] = []
+    for name, plan in plans.items():
+        for names, same in found:
+            if _has_map_of(plan, same, timeline):
+                names.append(name)
                 break
         else:
-            found.append([plan])
+            found.append(([name], plan))
     return found
 
 
@@ -181,15 +181,13 @@ def _has_map_of(plan: Plan, other: Plan, timeline: Timeline) -> bool:
     return at == there and timeline.spans(plan) == timeline.spans(other)
 
 
-def drawn_plans(out: Console, plans: Sequence[Plan], timeline: Timeline) -> RenderableType:
-    """The memory maps of several policies on one scale, side by side where there is room."""
-    scale, palette = Scale.of(plans), _palette(out)
-    alike = _alike(plans, timeline)
-    headings = [
-        Text(f"{' and '.join(one.policy for one in same)}, {same[0].arena_bytes:,} bytes")
-        for same in alike
-    ]
-    plans = [same[0] for same in alike]
+def drawn_plans(out: Console, named: Mapping[str, Plan], timeline: Timeline) -> RenderableType:
+    """The memory maps of several plans, by their names, on one scale, side by side where there is
+    room."""
+    scale, palette = Scale.of([*named.values()]), _palette(out)
+    alike = _alike(named, timeline)
+    headings = [Text(f"{' and '.join(names)}, {plan.arena_bytes:,} bytes") for names, plan in alike]
+    plans = [plan for _, plan in alike]
     each = out.width // len(plans) - 2
     least = scale.margin + min(timeline.length, SMALLEST) + 3
     beside = each >= max(least, *map(len, headings))

@@ -215,9 +215,11 @@ def test_a_buffer_of_symbolic_size_is_named() -> None:
 
 def test_policies_with_one_layout_have_one_map() -> None:
     console = out(80)
-    console.print(drawn_plans(console, [APART, INNER_PLAN, SHARED], TIMELINE))
+    console.print(
+        drawn_plans(console, {"chosen": SHARED, "outer": APART, "inner": INNER_PLAN}, TIMELINE)
+    )
     text = printed(console)
-    assert "inner and dataflow, 32,768 bytes" in " ".join(text.split())
+    assert "chosen and inner, 32,768 bytes" in " ".join(text.split())
     assert text.count("+-") == 2
 
 
@@ -225,7 +227,9 @@ def test_policies_with_one_layout_have_one_map() -> None:
 def test_maps_of_several_policies_are_never_cut(width: int) -> None:
     console = out(width)
     swapped = replace(INNER_PLAN, offsets={A: 16 * KB, B: 0, C: 0})
-    console.print(drawn_plans(console, [APART, swapped, SHARED], TIMELINE))
+    console.print(
+        drawn_plans(console, {"chosen": SHARED, "outer": APART, "inner": swapped}, TIMELINE)
+    )
     text = printed(console)
     assert "\u2026" not in text
     assert max(map(len, text.splitlines())) <= width
