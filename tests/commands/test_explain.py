@@ -256,7 +256,7 @@ def test_gaps_for_alignment_are_no_reuse(tmp_path: Path, more: str, side_by_side
     text = run("explain", path, "--objective", "bytes").stdout
     assert "chosen: 20 bytes, smemreuse's layout (proved sound)" in text
     assert f"buffers side by side: {side_by_side} bytes; chosen: " in text
-    row = next(line for line in run("compare", path).stdout.splitlines() if "| default" in line)
+    row = next(line for line in run("compare", path).stdout.splitlines() if "| chosen" in line)
     assert row.split("|")[3].strip() == side_by_side
 
 

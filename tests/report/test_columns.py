@@ -44,7 +44,7 @@ def test_numbers_and_policies_are_whole(width: int, terminal: bool) -> None:
     rows = [comparison(one, 64 * KB, [*PLANS.values()]) for one in (SUBJECT, LONG_NAME)]
     out = console(width, terminal)
     text = printed(out, compare_table(out, rows))
-    for words in ("outer", "inner", "dataflow", "65,536", "32,768", "0 %", "unsound"):
+    for words in ("outer", "inner", "chosen", "65,536", "32,768", "0 %", "unsound"):
         assert words in text
     for name in ("gemm_kernel", "mmha_decode.sm_80.tir", "shared.dyn"):
         assert name in text
@@ -62,8 +62,8 @@ def test_a_table_for_each_kernel_where_one_has_no_room() -> None:
     out = console(80)
     text = printed(out, compare_table(out, rows))
     assert "mmha_decode.sm_80.tir: gemm_kernel (shared.dyn): 65,536 side by side" in text
-    (line,) = (line for line in text.splitlines() if "dataflow" in line)
-    assert line.split() == ["dataflow", "32,768", "32,768", "0", "%", "yes", "4", "sound"]
+    (line,) = (line for line in text.splitlines() if "chosen" in line)
+    assert line.split() == ["chosen", "32,768", "32,768", "0", "%", "yes", "4", "sound"]
     assert "side" in printed(console(160), compare_table(console(160), rows))
 
 

@@ -96,17 +96,18 @@ def test_the_comparison() -> None:
     sizes, smaller = (["65,536", "65,536", "0 %", "yes"], ["32,768", "32,768", "0 %", "yes"])
     made_by_default = ["default merge", "49,152", "49,152", "0 %", "yes", "3", "sound"]
     assert rows[1:] == [
-        ["made.tir", "shared.dyn", "65,536", *made_by_default],
+        ["made.tir", "shared.dyn", "65,536", "chosen", *smaller, "4", "sound"],
         ["gemm_kernel", *[""] * 9],
+        ["", "", "", *made_by_default],
         ["", "", "", "outer", *sizes, "2", "sound"],
         ["", "", "", "inner", *smaller, "4", "unsound"],
-        ["", "", "", "dataflow", *smaller, "4", "sound"],
     ]
 
 
 def test_a_default_layout_that_is_not_known_has_a_row_without_numbers() -> None:
     compared = comparison(SUBJECT, 64 * KB, [*PLANS.values()])
-    assert cells(compare_table(out(), [compared]))[1][3:] == ["default merge", *["-"] * 6]
+    rows = cells(compare_table(out(), [compared]))
+    assert ["default merge", *["-"] * 6] in [row[3:] for row in rows]
     told = "default merge: what the compiler makes by default; `-`: it makes no layout."
     assert told in [line.plain for line in compare_legend([compared])]
 
@@ -162,13 +163,13 @@ def test_a_smaller_plan_is_told_with_what_keeps_it_from_being_proved() -> None:
 def test_what_is_not_proved_smallest_is_not_called_so() -> None:
     loose = replace(APART, lower_bound_bytes=32 * KB)
     rows = cells(compare_table(out(), [comparison(SUBJECT, 0, [(loose, Verdict(SOUND))])]))
-    assert rows[-1][4:8] == ["65,536", "32,768", "+100.0 %", "no"]
+    assert rows[1][4:8] == ["65,536", "32,768", "+100.0 %", "no"]
 
 
 def test_a_kernel_without_shared_memory_has_no_gap() -> None:
     empty = plan("outer", {}, {}, ENTRIES)
     rows = cells(compare_table(out(), [comparison(SUBJECT, 0, [(empty, Verdict(SOUND))])]))
-    assert rows[-1][3:] == ["outer", "0", "0", "-", "yes", "32", "sound"]
+    assert rows[1][3:] == ["chosen", "0", "0", "-", "yes", "32", "sound"]
     assert (
         no_buffers("made.tir", "gemm_kernel").plain == "made.tir: gemm_kernel has no shared buffers"
     )
