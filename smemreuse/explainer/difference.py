@@ -5,13 +5,14 @@ packing leaves beyond these. From the old kernel to the new one there is one cha
 the order of `CauseKind`: after each one the heaviest set is computed again, and the growth of its
 weight is the bytes of that change. Padding and packing are what remains on either side. So the
 bytes of all causes add up to the whole difference; in another order they may be distributed
-otherwise.
+otherwise. What a change does alone, or a few together, is what the new kernel's heaviest set loses
+without them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from smemreuse.explainer.matching import renamed_buffers
@@ -25,6 +26,7 @@ from smemreuse.results.difference import (
     Names,
     by_kernel,
 )
+from smemreuse.targets.residents import blocks_with_fewer
 
 Blame = tuple[tuple[str, ...], str]
 """The buffers that changed, and how."""
@@ -33,8 +35,36 @@ Blame = tuple[tuple[str, ...], str]
 def difference_of(old: NamedLayout, new: NamedLayout) -> Difference:
     """The causes for which `new` takes more bytes than `old`, or fewer."""
     renamed = renamed_buffers(old, new)
-    causes = tuple(_Steps(old, new, renamed).causes())
-    return Difference(old, new, causes, tuple(renamed.items()))
+    steps = _Steps(old, new, renamed)
+    causes = tuple(steps.causes())
+    return Difference(old, new, causes, tuple(renamed.items()), _restoring(old, new, steps))
+
+
+def _restoring(old: NamedLayout, new: NamedLayout, steps: _Steps) -> tuple[DifferenceCause, ...]:
+    """The fewest changes without which no resident block is lost; none where `FEW` do not do."""
+    before = old.residents.blocks if old.residents is not None else 0
+    if new.residents is None or new.symbolic or new.residents.blocks >= before:
+        return ()
+    for many in range(1, FEW + 1):
+        for chosen in combinations(steps.undoing, many):
+            saved = steps.saved_without(steps.undoing[one] for one in chosen)
+            now = blocks_with_fewer(new.residents, saved)
+            if now is not None and now >= before:
+                return chosen
+    return ()
+
+
+FEW = 3
+"""Changes that are looked at together."""
+
+
+@dataclass(frozen=True)
+class _Undo:
+    """The new kernel without a change: the sizes (bytes) of buffers then, 0 of those that are not
+    there, and the pairs that conflict in one of the two alone."""
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    edges: frozenset[Names] = frozenset()
 
 
 def with_moves(found: Sequence[Difference]) -> list[Difference]:
@@ -87,6 +117,16 @@ class _Steps:
             frozenset(now.get(name, f"{name} (old)") for name in pair) for pair in _edges(old)
         }
         self._weight = self._weighed()
+        self.undoing: dict[DifferenceCause, _Undo] = {}
+
+    def saved_without(self, changes: Iterable[_Undo]) -> int:
+        """The bytes that the new kernel's heaviest set loses without some of its changes."""
+        sizes, edges = dict(self._new.sizes), _edges(self._new)
+        before = _weight(sizes, edges)
+        for undo in changes:
+            sizes |= undo.sizes
+            edges ^= undo.edges
+        return before - _weight(sizes, edges)
 
     def causes(self) -> Iterator[DifferenceCause]:
         yield from self._vanished()
@@ -95,24 +135,38 @@ class _Steps:
         for kind, changed in kinds:
             for (buffers, text), edges in changed().items():
                 self._edges ^= edges
-                yield self._cause(kind, buffers, text)
+                yield self._cause(kind, buffers, text, _Undo(edges=frozenset(edges)))
         yield from self._appeared()
         yield from self._remains()
 
-    def _cause(self, kind: CauseKind, buffers: tuple[str, ...], text: str) -> DifferenceCause:
+    def _cause(
+        self, kind: CauseKind, buffers: tuple[str, ...], text: str, undo: _Undo | None
+    ) -> DifferenceCause:
         """The cause of the last step, with the bytes by which the heaviest set grew."""
         before, self._weight = self._weight, self._weighed()
-        return DifferenceCause(kind, buffers, self._weight - before, text)
+        alone = None if undo is None else self.saved_without([undo])
+        made = DifferenceCause(kind, buffers, self._weight - before, text, alone)
+        if undo is not None:
+            self.undoing[made] = undo
+        return made
 
     def _weighed(self) -> int:
-        return _problem(self._sizes, dict.fromkeys(self._sizes, 1), self._edges).lower_bound
+        return _weight(self._sizes, self._edges)
 
     def _vanished(self) -> Iterator[DifferenceCause]:
         for name in self._gone:
             size = self._sizes.pop(f"{name} (old)")
-            self._edges = {pair for pair in self._edges if f"{name} (old)" not in pair}
+            gone = {pair for pair in self._edges if f"{name} (old)" in pair}
+            self._edges -= gone
             text = f"{name} vanished: {size:,} bytes"
-            yield self._cause(CauseKind.VANISHED, (name,), text)
+            # Nobody knows whether it would have shared with what is new.
+            undo = None if self._fresh else _Undo({f"{name} (old)": size}, self._among_kept(gone))
+            yield self._cause(CauseKind.VANISHED, (name,), text, undo)
+
+    def _among_kept(self, pairs: set[Names]) -> frozenset[Names]:
+        """Those pairs that are not of two buffers that vanished."""
+        kept = {*self._kept}
+        return frozenset(pair for pair in pairs if pair & kept)
 
     def _resized(self) -> Iterator[DifferenceCause]:
         for name in self._kept:
@@ -122,7 +176,7 @@ class _Steps:
                 how = "grew" if after > before else "shrank"
                 text = f"{name} {how}: {before:,} to {after:,} bytes"
                 text += self._restaged(name, shrank=after < before)
-                yield self._cause(CauseKind.SIZE, (name,), text)
+                yield self._cause(CauseKind.SIZE, (name,), text, _Undo({name: before}))
 
     def _restaged(self, name: str, *, shrank: bool) -> str:
         """That a pipeline has another number of stages, where both are known."""
@@ -222,7 +276,7 @@ class _Steps:
             self._sizes[name] = self._new.sizes[name]
             self._edges |= {pair for pair in edges if name in pair and pair <= self._sizes.keys()}
             text = f"{name} is new: {self._sizes[name]:,} bytes"
-            yield self._cause(CauseKind.APPEARED, (name,), text)
+            yield self._cause(CauseKind.APPEARED, (name,), text, _Undo({name: 0}))
 
     def _remains(self) -> Iterator[DifferenceCause]:
         padding, loose = _remainder(self._old)
@@ -232,11 +286,12 @@ class _Steps:
             text = f"alignment padding: {padding:,} to {padding_now:,} bytes"
             alignments = f" ({', '.join(map(self._alignment, who))})" if who else ""
             grown = padding_now - padding
-            yield DifferenceCause(CauseKind.ALIGNMENT, who, grown, text + alignments)
+            yield DifferenceCause(CauseKind.ALIGNMENT, who, grown, text + alignments, grown)
         if loose != loose_now:
             before, now = (f"{one:,} bytes" if one else "none" for one in (loose, loose_now))
             text = f"the old layout left {before} unused or unshared, the new one {now}"
-            yield DifferenceCause(CauseKind.PACKING, (), loose_now - loose, text)
+            grown = loose_now - loose
+            yield DifferenceCause(CauseKind.PACKING, (), grown, text, grown)
 
     def _realigned(self) -> tuple[str, ...]:
         return tuple(
@@ -257,6 +312,11 @@ def _edges(layout: NamedLayout) -> set[Names]:
         for one, two in combinations(layout.sizes, 2)
         if layout.together(one, two) or frozenset((one, two)) in layout.conflicts
     }
+
+
+def _weight(sizes: dict[str, int], edges: set[Names]) -> int:
+    """The bytes of the heaviest set of which no two may share."""
+    return _problem(sizes, dict.fromkeys(sizes, 1), edges).lower_bound
 
 
 def _problem(sizes: dict[str, int], alignments: dict[str, int], edges: set[Names]) -> Problem:

@@ -22,6 +22,7 @@ from smemreuse.results.difference import (
 )
 from smemreuse.results.serialized import picked
 from smemreuse.targets.architectures import architecture
+from smemreuse.targets.residents import blocks_with_fewer
 
 ORDER = ", ".join(kind.value for kind in CauseKind)
 """The order in which bytes are attributed."""
@@ -163,14 +164,12 @@ def effects_of(found: Difference) -> list[CauseEffect]:
 
 
 def _blocks_by(cause: DifferenceCause, layout: NamedLayout) -> int | None:
-    """The resident blocks that a layout has more with a cause than without it."""
+    """The resident blocks that a layout has more with a cause than without it alone."""
     known = layout.residents
-    if known is None or known.threads is None or layout.symbolic:
+    if known is None or layout.symbolic or cause.alone is None:
         return None
-    without = max(0, known.block_bytes - cause.bytes)
-    arch = architecture(known.arch)
-    then = arch.resident_blocks(without, known.threads, barriers=known.barriers)
-    return known.blocks - then
+    then = blocks_with_fewer(known, cause.alone)
+    return None if then is None else known.blocks - then
 
 
 def in_order(found: Sequence[Difference]) -> list[Difference]:
@@ -232,6 +231,9 @@ def difference_lines(
     if silent[3:]:
         more = counted(len(silent) - 3, "more change")
         yield Text(f"  and {more} of 0 bytes (--format json)")
+    if len(found.restoring) > 1 and found.blocks is not None:
+        names = ", ".join(name for one in found.restoring for name in one.buffers)
+        yield Text(f"  {found.blocks[0]} blocks again without these changes together: {names}")
     for old, new in found.renamed:
         yield Text(
             f"  {new} is matched with {old} of the old kernel: the same bytes, accessed alike"
@@ -256,7 +258,7 @@ def _taken(layout: NamedLayout, before: int) -> str:
     most = architecture(known.arch).largest_for(before)
     if known.block_bytes <= most:
         return ""
-    return f" ({taken_words(known, layout.arena)}; {most:,} would allow {before})"
+    return f"; {taken_words(known, layout.arena)}; {most:,} would allow {before}"
 
 
 def heading(found: Difference, title: str | None = None) -> str:
@@ -324,7 +326,7 @@ def _difference_entry(found: Difference) -> Data:
         "new": side_data(found.new),
         **picked(found, "bytes blocks_per_sm=blocks growth=is_growth"),
         "renamed": [{"old": old, "new": new} for old, new in found.renamed],
-        **picked(found, "causes"),
+        **picked(found, "causes restoring"),
     }
 
 

@@ -110,8 +110,7 @@ _BESIDE = "beside it for mbarriers and other allocations"
 def taken_words(found: Residents, arena_bytes: int) -> str:
     """All that a block takes, in words; what it takes beside its arena is named where it does."""
     more = found.block_bytes - arena_bytes
-    parts = f": {arena_bytes:,} arena, {more:,} {_BESIDE}" if more else ""
-    return f"{found.taken}{parts}"
+    return found.taken(f" ({arena_bytes:,} arena, {more:,} {_BESIDE})" if more else "")
 
 
 def l1_words(found: Residents, arena_bytes: int, arch: Architecture) -> str:

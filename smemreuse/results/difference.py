@@ -71,24 +71,28 @@ class DifferenceCause:
     """One change, and the bytes that it adds; fewer than none where it takes some away.
 
     `text` is the whole sentence. `buffers` have their names of the new plan, or of the old plan if
-    they vanished.
+    they vanished. `alone` are the bytes by which the new arena is larger than with all changes but
+    this one, None where that is not known: they need not add up.
     """
 
     kind: CauseKind
     buffers: tuple[str, ...]
     bytes: int
     text: str
+    alone: int | None = None
 
 
 @dataclass(frozen=True)
 class Difference:
     """Two plans of one kernel and scope. `renamed` are buffers that are taken to be the same: old
-    name, new name."""
+    name, new name. `restoring` are the fewest changes without which the new kernel has as many
+    resident blocks as the old one; empty where none is lost, and where a few are not enough."""
 
     old: NamedLayout
     new: NamedLayout
     causes: tuple[DifferenceCause, ...]
     renamed: tuple[tuple[str, str], ...] = ()
+    restoring: tuple[DifferenceCause, ...] = ()
 
     @property
     def bytes(self) -> int:

@@ -113,10 +113,10 @@ class Residents:
         """Bytes that a block must lose for one more to be resident, if those would do."""
         return self.bytes_over if self.limits == (SHARED_MEMORY,) else None
 
-    @property
-    def taken(self) -> str:
-        """All that a block asks for, in words; what `most_bytes` are held against."""
-        return f"a block takes {self.block_bytes:,} bytes, besides what the driver reserves"
+    def taken(self, parts: str = "") -> str:
+        """All that a block asks for, in words, with the parts that this is made of; what
+        `most_bytes` are held against."""
+        return f"a block takes {self.block_bytes:,} bytes{parts}, without what the driver reserves"
 
     @property
     def words(self) -> str:
@@ -136,6 +136,6 @@ class Residents:
         if limit == THREADS:
             return f"threads ({self.threads:,} a block)"
         if limit == SHARED_MEMORY and self.most_bytes is not None:
-            return f"shared memory ({self.taken}; {self.most_bytes:,} would allow it)"
+            return f"shared memory ({self.taken()}; {self.most_bytes:,} would allow it)"
         words = (REGISTERS, THREADS, SHARED_MEMORY)
         return limit if limit in words else f"the number of {limit}"

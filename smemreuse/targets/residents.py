@@ -18,6 +18,7 @@ from smemreuse.results.residents import (
 from smemreuse.targets.architectures import (
     WARP,
     Architecture,
+    architecture,
     architecture_for,
     most_by_registers,
     most_registers,
@@ -81,6 +82,15 @@ def residents_with(
     memory = BlockMemory(0, block_bytes, 1)
     registers = registers_of(kernel, compiled=compiled, threads=threads)
     return _residents(arch, False, memory, block_bytes, threads, registers, barriers_of(kernel))
+
+
+def blocks_with_fewer(found: Residents | None, saved: int) -> int | None:
+    """The resident blocks where each takes `saved` bytes fewer, by shared memory, threads and
+    barriers; None where the threads of a block are not known."""
+    if found is None or found.threads is None:
+        return None
+    taken, on = max(0, found.block_bytes - saved), architecture(found.arch)
+    return on.resident_blocks(taken, found.threads, barriers=found.barriers)
 
 
 def l1_left(found: Residents, arch: Architecture) -> int:

@@ -144,7 +144,7 @@ def test_the_answer_comes_first_and_fits_a_screen() -> None:
     (peak,) = (line for line in lines if line.startswith("peak: "))
     assert re.search(r"`.+` \(line \d+\):$", peak)
     stopped = (
-        "one more is stopped by shared memory (a block takes 33,536 bytes, besides what the "
+        "one more is stopped by shared memory (a block takes 33,536 bytes, without what the "
         "driver reserves; 32,512 would allow it)"
     )
     assert f"blocks per SM of sm_80: 4; {stopped}\n" in text

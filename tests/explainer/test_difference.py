@@ -88,6 +88,36 @@ def test_the_other_way_it_got_shorter() -> None:
     assert not found.is_growth
 
 
+STAGED = "As[0] = G[0]\nBs[0] = G[2]\nG[1] = As[0] + Bs[0]\nCs[0] = G[3]\nG[4] = Cs[0]\n"
+"""As and Bs are live together, Cs after both."""
+
+
+def test_alone_is_what_the_others_leave_of_it() -> None:
+    """Cs is as large as the others together, whichever of these is undone."""
+    old = kernel(STAGED, As=1024, Bs=1024, Cs=2048)
+    found = difference(old, kernel(STAGED, As=4096, Bs=4096, Cs=8192))
+    assert told(found) == [
+        (CauseKind.SIZE, ("As",), 12_288),
+        (CauseKind.SIZE, ("Bs",), 12_288),
+        (CauseKind.SIZE, ("Cs",), 0),
+    ]
+    assert [one.alone for one in found.causes] == [0, 0, 0]
+    assert {*found.restoring} == {*found.causes}
+    found = difference(old, kernel(STAGED, As=4096, Bs=1024, Cs=2048))
+    assert [one.alone for one in found.causes] == [12_288]
+    assert found.restoring == found.causes
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_buffer_that_vanished_alone(fresh: bool) -> None:
+    """Whether it would have shared with a new one nobody knows."""
+    old = kernel(APART, As=256, Bs=1024)
+    without = "As[0] = G[0]\nG[1] = As[0]\n"
+    new = kernel(f"{without}Cs[0] = G[1]\nG[5] = Cs[7]\n" * fresh or without, As=256, Cs=fresh + 1)
+    gone = next(one for one in difference(old, new).causes if one.kind is CauseKind.VANISHED)
+    assert gone.alone == (None if fresh else 1_024 - 4_096)
+
+
 def test_a_rule_that_makes_it_longer_is_named() -> None:
     body = "".join(f"    {line}\n" for line in APART.splitlines())
     old, new = (f"for k in range(4):\n{first}{body}" for first in ("", "    G[7] = As[0]\n"))

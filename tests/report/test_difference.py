@@ -38,7 +38,7 @@ def layout(arena: int, found: Residents | None) -> NamedLayout:
 
 
 def cause(size: int, name: str = "As") -> DifferenceCause:
-    return DifferenceCause(CauseKind.SIZE, (name,), size, f"{name} grew")
+    return DifferenceCause(CauseKind.SIZE, (name,), size, f"{name} grew", alone=size)
 
 
 OLD = layout(56 * KB, residents(4, 56 * KB))
@@ -55,6 +55,18 @@ def test_causes_go_by_blocks_and_then_by_bytes() -> None:
         "  +15,360 bytes: As grew; without this change alone, 4 blocks",
         "   +1,024 bytes: Bs grew",
         "   -8,192 bytes: Cs grew",
+    ]
+
+
+def test_what_a_change_does_alone_decides_its_blocks_and_few_together_are_named() -> None:
+    """As where another buffer that grew is as large: the bytes of one by one are no answer."""
+    grew = (replace(cause(15 * KB), alone=0), replace(cause(KB, "Bs"), alone=None))
+    found = replace(GREW, causes=grew, restoring=grew)
+    assert [one.blocks for one in effects_of(found)] == [0, None]
+    assert [line.plain for line in difference_lines(found)][1:] == [
+        "  +15,360 bytes: As grew",
+        "   +1,024 bytes: Bs grew",
+        "  4 blocks again without these changes together: As, Bs",
     ]
 
 
@@ -86,8 +98,8 @@ def test_no_blocks_are_told_to_be_too_large_to_launch() -> None:
 def test_what_a_block_takes_beside_its_arena_is_named() -> None:
     beside = replace(NEW, residents=residents(3, 65 * KB))
     told = (
-        "(a block takes 66,560 bytes, besides what the driver reserves: 65,536 arena, 1,024 beside "
-        "it for mbarriers and other allocations; 57,344 would allow 4)"
+        "; a block takes 66,560 bytes (65,536 arena, 1,024 beside it for mbarriers and other "
+        "allocations), without what the driver reserves; 57,344 would allow 4"
     )
     assert told in heading(replace(GREW, new=beside))
 
@@ -122,8 +134,8 @@ def test_fewer_blocks_are_counted_in_numbers_where_one_kernel_has_them() -> None
 def test_a_lost_block_has_the_bytes_that_would_allow_it() -> None:
     """All that a block takes counts, also beside the arena."""
     told = (
-        "; 4 -> 3 blocks per SM of sm_90 (a block takes 65,536 bytes, besides what the driver "
-        "reserves; 57,344 would allow 4)"
+        "; 4 -> 3 blocks per SM of sm_90; a block takes 65,536 bytes, without what the driver "
+        "reserves; 57,344 would allow 4"
     )
     assert heading(GREW).endswith(told)
     few = replace(NEW, residents=residents(3, 32 * KB))  # for another reason than its bytes
