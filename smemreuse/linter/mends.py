@@ -267,8 +267,9 @@ def look_in_time(name: str, waited: str, site: Site, acting: np.ndarray) -> Mend
     if len(acting) == 1:
         ids = acting[0] * 32 + np.arange(32)
         sentence = (
-            f"let only {words.threads(ids)} wait at {_at(site)}, for {waited}: no phase ends "
-            "before this warp has waited for the one before it, and no other warp needs to wait."
+            f"let only {words.threads(ids)} wait at {_at(site)}, for {waited}: they are never "
+            "late, as no phase ends before they have waited for the one before it; no other warp "
+            "needs to wait."
         )
         return Mend(Remedy.NARROW, sentence, before=site, threads=_span(ids))
     sentence = (
@@ -278,10 +279,13 @@ def look_in_time(name: str, waited: str, site: Site, acting: np.ndarray) -> Mend
     return Mend(Remedy.CODE, sentence, before=site)
 
 
+_COUNTED_ONCE = "counted as one finding with this"
+
+
 def likewise(mend: Mend, sites: Sequence[Site]) -> Mend:
     """The same at further sites, each named once, in the order of their lines."""
     places = list(dict.fromkeys(map(_at, sorted(sites, key=lambda one: one.line or 0))))
     if not places:
         return mend
     named = f"{', '.join(places[:-1])} and {places[-1]}" if len(places) > 1 else places[0]
-    return replace(mend, sentence=f"{mend.sentence} Likewise at {named} (not counted apart).")
+    return replace(mend, sentence=f"{mend.sentence} Likewise at {named} ({_COUNTED_ONCE}).")

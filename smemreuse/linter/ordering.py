@@ -199,7 +199,7 @@ class OrderHazards(Collected):
         witness = (
             f"{first} {bytes_} of {name} at {one} by the generic proxy, and {second} "
             f"{words.pronoun(bytes_)} at {two} by the async proxy, with no proxy fence between (an "
-            "mbarrier is none)"
+            "mbarrier is no fence)"
         )
         witness += OR_EARLIER if other.of_several else ""
         hazard = Hazard(

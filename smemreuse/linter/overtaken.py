@@ -95,7 +95,7 @@ class _Completion:
 _Phase = tuple[Slot, int, int]
 """A phase of an mbarrier, after so many initializations of it."""
 
-_MAY_NEVER = "which may never happen (so late at its last wait, it waits for a phase nobody ends)"
+_MAY_NEVER = "which may never happen: if this is its last wait, nobody ends that phase"
 _NEVER = "which never happens"
 
 

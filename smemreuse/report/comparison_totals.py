@@ -93,7 +93,7 @@ def _changes(rows: Sequence[Comparison]) -> Text:
     all_told = " in all" if len(larger) > 1 else ""
     parts += [f"{len(larger):,} larger by {sum(larger):,} bytes{all_told}"] if larger else []
     parts += [f"{more or 'none'} with more blocks per SM"] if more or smaller else []
-    parts += [f"{fitting:,} that did not fit"] if fitting else []
+    parts += [f"{fitting:,} that only so can launch"] if fitting else []
     return Text(
         f"chosen layouts against the {DEFAULT_MERGE}: {', '.join(parts) or 'as many bytes'}"
     )

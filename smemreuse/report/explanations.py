@@ -124,7 +124,10 @@ def explain_summary(
     names = unique_names(tuple(layouts.apart.buffers))
     used = {names[buffer] for buffer in layouts.apart.live}
     unused = [name for name in wanted if name not in used]
-    yield Text(f"{unused[0]} is not used" if unused else "fewer than two buffers are used")
+    yield Text(f"{unused[0]} is not used" if unused else _FEWER.format(len(used)))
+
+
+_FEWER = "buffers that are used: {}, so none may share bytes with another"
 
 
 def explain_table(out: Console, pairs: Sequence[Explanation]) -> Table:

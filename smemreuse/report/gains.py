@@ -47,4 +47,4 @@ def _gained(ours: LayoutSize, other: LayoutSize) -> str:
     if ours.l1 and other.l1 and ours.blocks == blocks and ours.l1 != other.l1:
         more = "more" if ours.l1 > other.l1 else "less"
         parts.append(f"leaves {abs(ours.l1 - other.l1) // 1024} KB {more} to L1")
-    return ", ".join(parts) or "gains nothing"
+    return ", ".join(parts) or "nothing is gained"

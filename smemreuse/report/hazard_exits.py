@@ -69,8 +69,9 @@ def passing_lines(found: Sequence[Linted], gate: Gate) -> Iterator[Text]:
     when = "by default" if is_default else f"with --fail-on {gate.fail_on.value}"
     for (what, option), count in passing.items():
         if count:
+            verb = "is" if count == 1 else "are"
             yield Text(
-                f"exit code 0: {when}, {what} do not set the exit code ({count:,} here); "
+                f"exit code 0: {when}, {what} do not set the exit code (there {verb} {count:,}); "
                 f"with {option} they do"
             )
 

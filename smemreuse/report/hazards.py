@@ -187,8 +187,8 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
 
 
 CERTAIN = (
-    "certain by PTX: the ISA allows an order of execution that goes wrong; a GPU may never choose "
-    "it"
+    "certain by PTX: with all inputs, or those that are named, nothing in the PTX ISA prevents it; "
+    "whether a GPU does it depends on its timing"
 )
 
 WHY_FENCES = (

@@ -85,7 +85,8 @@ def headroom_lines(
     )
     width = max(len(one.name) for one in found.live[:MOST_LIVE])
     for one in found.live[:MOST_LIVE]:
-        ends = f"from {place(one.first)} to {place(one.last)}"
+        first, last = place(one.first), place(one.last)
+        ends = f"only at {first}" if first == last else f"from {first} to {last}"
         yield Text(f"  {one.name:<{width}} {one.bytes:>7,} {ends}")
     if found.live[MOST_LIVE:]:
         rest = found.live[MOST_LIVE:]
@@ -187,7 +188,7 @@ def registers_words(both: ShippedHeadroom) -> str:
     if residents is None or residents.registers is None or REGISTERS not in residents.limits:
         return ""
     if residents.limits == (REGISTERS,):
-        return ", as registers stop it, not shared memory"
+        return ", as registers stop it"
     saved = max((arena - one.arena_bytes for one in both.changes), default=0)
     is_estimate = residents.registers.source is RegisterSource.ESTIMATE
     if not (is_estimate and residents.most_registers and 0 < (residents.bytes_over or 0) <= saved):

@@ -17,7 +17,7 @@ from smemreuse.report.next_step import (
     path,
 )
 from smemreuse.report.residents import NO_FASTER
-from smemreuse.report.titles import holding
+from smemreuse.report.titles import counted, holding
 from smemreuse.results.comparison import Comparison, Concern
 from smemreuse.results.difference import CauseKind, Difference, by_kernel
 
@@ -53,7 +53,9 @@ def after_compare(rows: Sequence[Comparison], options: Mapping[str, Options]) ->
     if not unsafe and not _gains(most):
         return nothing(NO_FASTER)
     proved = f"write it with the layout of {most.applied.arena_text} bytes, which is proved"
-    why = proved if unsafe else f"write it, {_gain(most)}"
+    gaining = sum(map(_gains, smaller))
+    rest = f"; {gaining - 1:,} more gain something" if gaining > 1 else ""
+    why = proved if unsafe else f"write it, {_gain(most)}{rest}"
     return command(why, "apply", path(most.file), *options["apply"], *MERGED)
 
 
@@ -61,7 +63,9 @@ def _gain(row: Comparison) -> str:
     """What the chosen layout gains over the default merge."""
     was = row.stock.resident if row.default_bytes is None else row.default_blocks
     if row.gains_block:
-        return f"{row.applied.resident} blocks per SM instead of {was}"
+        if not was:
+            return "which launches, as the default merge does not"
+        return f"{counted(row.applied.resident or 0, 'block')} per SM instead of {was}"
     if row.applied.objective == "speed" and row.gained_l1 and row.gained_l1 > 0:
         return f"which leaves {row.gained_l1 // 1024:,} KB more to L1"
     return f"{row.saved_bytes:,} bytes fewer than by default"

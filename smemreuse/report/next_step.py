@@ -128,7 +128,7 @@ def after_apply(
         return command("what would make it fit", "fit", path(file), "--arch", too_large_for)
     if not merged:
         return nothing("no two buffers were to be merged")
-    if not gains:
+    if not gains and needed:
         return command("why no two buffers share bytes", "explain", path(file))
     if not needed:
         what = "what was written" if output == "-" else printable(output)

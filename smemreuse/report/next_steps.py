@@ -135,7 +135,9 @@ def after_explain(
     if as_default and any(layouts.is_smaller for layouts, _ in found):
         return nothing(as_default)
     by_registers = next(filter(None, (registers_words(headroom) for _, headroom in found)), "")
-    return nothing(f"no known layout or change gains a resident block{by_registers}")
+    return nothing(
+        f"no known layout or change of shared memory gains a resident block{by_registers}"
+    )
 
 
 def after_pairs(file: str, *, may_share: bool) -> NextStep:

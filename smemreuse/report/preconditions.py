@@ -10,7 +10,7 @@ from smemreuse.errors import printable
 from smemreuse.report.data import Data
 from smemreuse.report.titles import counted
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, sure_words
-from smemreuse.results.preconditions import OpenAssumption, Preconditions
+from smemreuse.results.preconditions import UNFOLLOWED_BY_LINT, OpenAssumption, Preconditions
 from smemreuse.results.serialized import picked
 from smemreuse.results.sites import place_of
 from smemreuse.results.verdict import LIMIT_OF_WORK, unfollowed_words
@@ -18,10 +18,7 @@ from smemreuse.results.verdict import LIMIT_OF_WORK, unfollowed_words
 _RUN = "lint was run on the unmerged kernel"
 PROVED = f"{_RUN}: no hazard was found"
 
-_BOUNDED = (
-    "not followed: lint stops early beside a layout; run `smemreuse lint FILE`, which goes on "
-    "longer"
-)
+_BOUNDED = "it stops early beside a layout; run `smemreuse lint FILE`, which goes on longer"
 
 MOST_ASSUMED = 4
 """Buffers with an assumption of their own that are named; more are counted."""
@@ -72,6 +69,8 @@ def grounds_lines(
         where = assumed_where(grounds.report, assumption)
         yield Text(f"  the proof assumes that {assumption}{where}", style="dim")
     report = grounds.report
+    if not grounds.proved and grounds.has_certain and not grounds.refuted:
+        yield Text(f"  lint also finds: {own_hazard_words(report)}")
     if file and (report.hazards or any(one.line for one in report.assumed_at)):
         yield Text(f"  lines are those of {printable(file)}", style="dim")
 
@@ -135,7 +134,10 @@ def _why(one: OpenAssumption, grounds: Preconditions) -> str:
     found = next((each for each in against if each.certain or not one.refuted), None)
     if found is None:
         stopped = grounds.is_bounded and LIMIT_OF_WORK in one.why
-        return _BOUNDED if stopped else unfollowed_words(one.why)
+        why = one.why.removeprefix(UNFOLLOWED_BY_LINT)
+        return (
+            _BOUNDED if stopped else f"it cannot follow the whole kernel: {unfollowed_words(why)}"
+        )
     more = f", and {len(against) - 1:,} more" if len(against) > 1 else ""
     return f"{'' if found.certain else 'possible '}{found.kind}{_place(found)}{more}"
 

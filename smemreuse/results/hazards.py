@@ -64,7 +64,7 @@ def doubt_words(
 ) -> str:
     """Of a possible hazard: under which condition it is none; `there` is its statement."""
     when = _HARMLESS_IF[kind] if contention is None else contention.value.format(there=there)
-    return f"lint did not prove it: no hazard if, whatever the inputs are, {when}"
+    return f"not proved either way: it is no hazard if, whatever the inputs are, {when}"
 
 
 def doubt_of(hazard: Hazard) -> str:

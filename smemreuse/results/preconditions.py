@@ -58,6 +58,10 @@ class Assumption(str, Enum):
         return str(self.value)
 
 
+UNFOLLOWED_BY_LINT = "not followed: "
+"""How the reason for an assumption begins that lint cannot decide."""
+
+
 @dataclass(frozen=True)
 class OpenAssumption:
     """An assumption that is not proved, and why; `refuted` by a hazard that is certain."""
@@ -91,7 +95,9 @@ class Preconditions:
                     OpenAssumption(assumption, f"{hazard.kind}: {hazard.witness}", bool(certain))
                 )
             elif self.report.unknown:
-                found.append(OpenAssumption(assumption, f"not followed: {self.report.unknown[0]}"))
+                found.append(
+                    OpenAssumption(assumption, UNFOLLOWED_BY_LINT + self.report.unknown[0])
+                )
         return tuple(found)
 
     @property

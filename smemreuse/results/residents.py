@@ -44,7 +44,7 @@ def allocated_registers(count: int) -> int:
 ESTIMATED = "estimated from local arrays, not ptxas' count"
 _FROM = {
     RegisterSource.PTXAS: "by ptxas",
-    RegisterSource.HAND_OVER: "which ptxas gives at launch with setmaxnreg",
+    RegisterSource.HAND_OVER: "which kernels with setmaxnreg have at launch",
     RegisterSource.ESTIMATE: ESTIMATED,
 }
 """Where a number of registers is from, in words."""

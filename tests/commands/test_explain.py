@@ -266,7 +266,7 @@ def test_a_buffer_that_is_not_used_is_called_so(tmp_path: Path) -> None:
     path.write_text(dump_text(body + BUFFERS + "As[0] = 0.0\nBs[0] = 0.0\n"))
     assert "Us is not used" in run("explain", path, "Us").stdout
     path.write_text(dump_text(body + "Us[0] = 0.0\n"))
-    assert "fewer than two buffers are used" in run("explain", path, "Us").stdout
+    assert "buffers that are used: 1, so none may" in run("explain", path, "Us").stdout
 
 
 def test_one_buffer_against_the_others() -> None:

@@ -212,8 +212,8 @@ def test_a_certain_finding_says_what_such_hazards_did_on_hardware() -> None:
     assert "of 3 other kernels with race (read after write), 3 gave wrong results on an " in told
     assert ", in 37 of " in told, "launches"
     assert (
-        "certain by PTX: the ISA allows an order of execution that goes wrong; a GPU may never "
-        "choose it in brackets"
+        "certain by PTX: with all inputs, or those that are named, nothing in the PTX ISA prevents "
+        "it; whether a GPU does it depends on its timing in brackets"
     ) in told
     assert "smemreuse reproduce SCRIPT --finding ID" in told
     (possible,) = run_json("lint", POSSIBLE, "--format", "json")["kernels"][0]["hazards"]

@@ -142,7 +142,8 @@ def test_a_wait_that_is_for_some_alone_is_named_as_its_statement_has_it() -> Non
     (kernel,) = parse_dump(text).kernels
     (hazard,) = lint(kernel).hazards
     told = (
-        "let only threads 0-31 wait at line 27, for mbarrier_1[k // 8 + 1]: no phase ends before "
-        "this warp has waited for the one before it, and no other warp needs to wait."
+        "let only threads 0-31 wait at line 27, for mbarrier_1[k // 8 + 1]: they are never late, "
+        "as no phase ends before they have waited for the one before it; no other warp needs to "
+        "wait."
     )
     assert hazard.mend.sentence == told

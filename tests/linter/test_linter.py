@@ -379,7 +379,7 @@ def test_what_mends_one_wait_of_a_late_warp_names_its_others() -> None:
     assert hazard.kind is HazardKind.MISSED_PHASE
     assert hazard.site.line is not None
     assert hazard.mend.sentence.endswith(
-        f". Likewise at line {hazard.site.line + 1} (not counted apart)."
+        f". Likewise at line {hazard.site.line + 1} (counted as one finding with this)."
     )
 
 
@@ -620,8 +620,8 @@ def test_a_warp_that_nobody_waits_for_misses_a_phase() -> None:
     assert completes.startswith("threads 64-127 complete phase ")
     assert completes.endswith(" without waiting for threads 32-63")
     assert late.startswith("One of threads 32-63 that comes later waits for phase ")
-    why = "so late at its last wait, it waits for a phase nobody ends"
-    assert late.endswith(f" waits for phase 1 to end, which may never happen ({why})")
+    why = "if this is its last wait, nobody ends that phase"
+    assert late.endswith(f" waits for phase 1 to end, which may never happen: {why}")
     assert (hazard.mend.remedy, hazard.mend.threads) == (Remedy.NARROW, (0, 32))
     assert report.assumptions == ()
 

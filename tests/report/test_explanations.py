@@ -187,7 +187,7 @@ def test_without_pairs_it_says_why() -> None:
     apart = plan("outer", {A: 0}, {A: (0, 1)}, buffers=(A, unused))
     assert summary(shipped(apart, apart=apart), "Us", pairs=False)[-1] == "Us is not used"
     last = summary(shipped(apart, apart=apart), pairs=False)[-1]
-    assert last == "fewer than two buffers are used"
+    assert last == "buffers that are used: 1, so none may share bytes with another"
 
 
 def test_it_is_told_of_how_many_pairs_the_compilers_rule_is() -> None:

@@ -27,7 +27,7 @@ def test_each_layout_has_its_own_bytes_and_blocks() -> None:
 
 def test_where_nothing_changes_there_is_no_gain() -> None:
     told = gain_words(OURS, [replace(OURS, name="side by side")])
-    assert told == "against side by side: gains nothing"
+    assert told == "against side by side: nothing is gained"
 
 
 def test_blocks_that_are_not_known_are_not_told() -> None:

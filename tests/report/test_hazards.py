@@ -33,8 +33,10 @@ OF_COMPILER = report(HazardOrigin.COMPILER, HazardOrigin.COMPILER)
 
 
 COMPILERS = "hazards that the compiler generated do not set the exit code"
-POSSIBLE = "possible hazards do not set the exit code (1 here); with --fail-on possible they do"
-OPEN = "kernels not followed to the end do not set the exit code (1 here); with --strict they do"
+POSSIBLE = "possible hazards do not set the exit code (there is 1); with --fail-on possible they do"
+OPEN = (
+    "kernels not followed to the end do not set the exit code (there is 1); with --strict they do"
+)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ OPEN = "kernels not followed to the end do not set the exit code (1 here); with 
         (
             OF_COMPILER,
             Gate(),
-            [f"by default, {COMPILERS} (2 here); with --fail-on compiler they do"],
+            [f"by default, {COMPILERS} (there are 2); with --fail-on compiler they do"],
         ),
         (OF_COMPILER, Gate(fail_on=FailOn.COMPILER), []),
         (report(HazardOrigin.COMPILER, HazardOrigin.AUTHOR), Gate(), []),
@@ -88,7 +90,7 @@ def test_a_possible_hazard_says_once_for_its_kind_when_it_is_none() -> None:
     ]
     doubt = f"    {doubt_words(HazardKind.RACE)}"
     assert doubt == (
-        "    lint did not prove it: no hazard if, whatever the inputs are, the two accesses "
+        "    not proved either way: it is no hazard if, whatever the inputs are, the two accesses "
         "touch no common byte, or something orders them"
     )
     assert told.count(doubt) == 1

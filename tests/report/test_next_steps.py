@@ -177,7 +177,7 @@ def test_a_smaller_layout_that_is_not_proved_comes_before_what_is_gained() -> No
 @pytest.mark.parametrize(
     ("limits", "source", "saved", "told"),
     [
-        ((REGISTERS,), RegisterSource.PTXAS, 0, ", as registers stop it, not shared memory"),
+        ((REGISTERS,), RegisterSource.PTXAS, 0, ", as registers stop it"),
         (
             (SHARED_MEMORY, REGISTERS),
             RegisterSource.ESTIMATE,

@@ -53,7 +53,7 @@ def test_a_refuted_assumption_comes_first_and_others_by_their_reason() -> None:
     unknown = replace(BEFORE, unknown=("budget: too long",))
     first, second, *rest = lines(unknown)
     assert first.endswith("lint refutes that (race between lines 4 and 7 (As))")
-    reason = "not followed: lint stopped at its limit of work: too long"
+    reason = "it cannot follow the whole kernel: lint stopped at its limit of work: too long"
     assert second == f"  the proof assumes the following, which lint does not prove ({reason}):"
     assert rest == [f"    {one.assumption.sentence}" for one in Preconditions(unknown).open[1:]]
 
@@ -62,8 +62,7 @@ def test_where_lint_had_less_work_than_by_itself_the_verb_is_named() -> None:
     bounded = Preconditions(replace(AFTER, unknown=("budget: too long",)), is_bounded=True)
     first, *_ = (line.plain for line in grounds_lines(bounded))
     assert first.endswith(
-        "(not followed: lint stops early beside a layout; run `smemreuse lint FILE`, which goes on "
-        "longer):"
+        "(it stops early beside a layout; run `smemreuse lint FILE`, which goes on longer):"
     )
 
 
