@@ -9,7 +9,7 @@ from typing import Any
 
 from smemreuse.errors import InputError
 from smemreuse.results.difference import NamedLayout
-from smemreuse.results.residents import Residents
+from smemreuse.results.residents import Registers, RegisterSource, Residents
 
 SCHEMAS = ("smemreuse.compare/1", "smemreuse.plan/1")
 
@@ -96,13 +96,14 @@ def read_layouts(
     mend = "give a dump, or what `compare` or `plan` wrote with --format json"
     kernels = read_kernels(path, SCHEMAS, mend, whole=True, options=options)
     try:
-        return [_layout(entry, policy, path) for entry in kernels]
+        objective = (options or {}).get("objective") or ""
+        return [_layout(entry, policy, path, objective) for entry in kernels]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         what = f"a kernel of the result lacks what `diff` needs ({error})"
         raise InputError(f"{what}; {mend}", file=path) from None
 
 
-def _layout(entry: Mapping[str, Any], policy: str, path: str) -> NamedLayout:
+def _layout(entry: Mapping[str, Any], policy: str, path: str, objective: str) -> NamedLayout:
     made = entry
     if "policies" in entry:
         if policy not in entry["policies"]:
@@ -127,6 +128,8 @@ def _layout(entry: Mapping[str, Any], policy: str, path: str) -> NamedLayout:
             frozenset(map(str, pair)) for pair in made.get("apart", ()) if {*pair} <= {*known}
         ),
         residents=_residents(entry, made),
+        registers=_registers(made.get("residents")),
+        objective=str(made.get("objective", objective)),
         symbolic=str(made.get("arena", "")),
     )
 
@@ -141,6 +144,13 @@ def _span(value: object) -> tuple[int, int]:
     if not isinstance(value, list) or len(value) != 2:
         raise ValueError(f"{value!r} is no live range")
     return _bytes(value[0]), _bytes(value[1])
+
+
+def _registers(known: object) -> Registers | None:
+    """Those of a thread, where the result has them."""
+    if not isinstance(known, dict) or known.get("registers") is None:
+        return None
+    return Registers(_bytes(known["registers"], least=1), RegisterSource(known["registers_from"]))
 
 
 def _residents(entry: Mapping[str, Any], made: Mapping[str, Any]) -> Residents | None:

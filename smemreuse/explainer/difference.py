@@ -18,6 +18,7 @@ from itertools import combinations
 from smemreuse.explainer.matching import renamed_buffers
 from smemreuse.planner import PACKERS, Problem
 from smemreuse.planner.problem import bounded
+from smemreuse.results.comparison import NOT_WORTH
 from smemreuse.results.difference import (
     CauseKind,
     Difference,
@@ -291,7 +292,10 @@ class _Steps:
             before, now = (f"{one:,} bytes" if one else "none" for one in (loose, loose_now))
             text = f"the old layout left {before} unused or unshared, the new one {now}"
             grown = loose_now - loose
-            yield DifferenceCause(CauseKind.PACKING, (), grown, text, grown)
+            if grown > 0 and self._new.objective == "speed":
+                yield DifferenceCause(CauseKind.PACKING, (), grown, f"{text}: {NOT_WORTH}")
+            else:
+                yield DifferenceCause(CauseKind.PACKING, (), grown, text, grown)
 
     def _realigned(self) -> tuple[str, ...]:
         return tuple(

@@ -35,6 +35,7 @@ def layout_of(
         first, last = plan.entries[live.gen].stmt, plan.entries[live.kill].stmt
         return where(first), where(last)
 
+    by_all = residents_of(kernel, [plan], arch)
     return NamedLayout(
         file,
         kernel.name,
@@ -59,6 +60,8 @@ def layout_of(
         },
         why=why,
         residents=residents_of(kernel, [plan], arch, by_registers=False),
+        registers=None if by_all is None else by_all.registers,
+        objective=plan.objective,
         symbolic="" if plan.arena_expr is None else plan.arena_text,
     )
 

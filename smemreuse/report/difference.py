@@ -21,7 +21,7 @@ from smemreuse.results.difference import (
     by_kernel,
 )
 from smemreuse.results.serialized import picked
-from smemreuse.targets.architectures import architecture
+from smemreuse.targets.architectures import architecture, most_by_registers
 from smemreuse.targets.residents import blocks_with_fewer
 
 ORDER = ", ".join(kind.value for kind in CauseKind)
@@ -251,14 +251,20 @@ def _blocks_without(effect: CauseEffect, layout: NamedLayout) -> str:
 
 
 def _taken(layout: NamedLayout, before: int) -> str:
-    """All that a block takes, and how many bytes would allow as many blocks as `before`."""
+    """All that a block takes, and how many bytes would allow as many blocks as `before`; of
+    registers what they allow, if they do not allow as many."""
     known = layout.residents
     if known is None or layout.symbolic:
         return ""
     most = architecture(known.arch).largest_for(before)
     if known.block_bytes <= most:
         return ""
-    return f"; {taken_words(known, layout.arena)}; {most:,} would allow {before}"
+    taken = f"; {taken_words(known, layout.arena)}; {most:,} would allow {before}"
+    if layout.registers is None or known.threads is None:
+        return taken
+    by_registers = most_by_registers(known.threads, layout.registers.count)
+    words = f"registers ({layout.registers.words}) allow {by_registers}"
+    return taken if by_registers >= before else f"{taken}; {words} in any case"
 
 
 def heading(found: Difference, title: str | None = None) -> str:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from smemreuse.results.residents import Residents
+from smemreuse.results.residents import Registers, Residents
 from smemreuse.results.words import Worded
 
 Names = frozenset[str]
@@ -40,7 +40,8 @@ class NamedLayout:
     `why` says why two must not share, or nothing. `residents` are those by shared memory and
     threads alone, which is what a plan changes. `symbolic` is the whole arena where its size is
     an expression, of which `arena` is the constant part. `is_absent`: the kernel has no buffers in
-    this scope, and the other side has.
+    this scope, and the other side has. `registers` are those of a thread, where they are known;
+    `objective` is what the plan was made for.
     """
 
     file: str
@@ -59,6 +60,8 @@ class NamedLayout:
     residents: Residents | None = None
     symbolic: str = ""
     is_absent: bool = False
+    registers: Registers | None = None
+    objective: str = ""
 
     def together(self, one: str, two: str) -> bool:
         """Whether two are live at one position."""

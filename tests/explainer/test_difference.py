@@ -194,6 +194,17 @@ def test_what_an_old_layout_left_unused_is_told_by_itself() -> None:
     assert told(difference_of(new, loose)) == [(CauseKind.PACKING, (), 64)]
 
 
+@pytest.mark.parametrize("objective", ["speed", "bytes"])
+def test_what_speed_leaves_unshared_is_said_to_be_meant(objective: str) -> None:
+    tight = layout(kernel(APART, As=256, Bs=256))
+    loose = replace(tight, arena=2_048, offsets={"As": 0, "Bs": 1_024}, objective=objective)
+    (cause,) = difference_of(tight, loose).causes
+    assert (cause.kind, cause.bytes) == (CauseKind.PACKING, 1_024)
+    meant = ": sharing bytes gains no block, and no L1 that is worth its barriers"
+    assert cause.text.endswith(meant) is (objective == "speed")
+    assert cause.alone == (None if objective == "speed" else 1_024)
+
+
 def test_alignment_padding_has_bytes_of_its_own() -> None:
     found = difference(kernel(TOGETHER, As=4, Bs=256), kernel(TOGETHER, As=5, Bs=256))
     assert told(found)[0] == (CauseKind.SIZE, ("As",), 4)

@@ -24,7 +24,7 @@ from smemreuse.results.difference import (
     NamedLayout,
     by_kernel,
 )
-from smemreuse.results.residents import Residents
+from smemreuse.results.residents import Registers, RegisterSource, Residents
 
 KB = 1024
 
@@ -102,6 +102,15 @@ def test_what_a_block_takes_beside_its_arena_is_named() -> None:
         "allocations), without what the driver reserves; 57,344 would allow 4"
     )
     assert told in heading(replace(GREW, new=beside))
+
+
+@pytest.mark.parametrize(
+    ("registers", "told"),
+    [(200, "; registers (200 a thread, by ptxas) allow 2 in any case"), (96, "would allow 4")],
+)
+def test_where_registers_do_not_allow_as_many_it_is_told(registers: int, told: str) -> None:
+    new = replace(NEW, registers=Registers(registers, RegisterSource.PTXAS))
+    assert heading(replace(GREW, new=new)).endswith(told)
 
 
 def test_kernels_that_lost_a_block_come_before_those_that_only_grew() -> None:
