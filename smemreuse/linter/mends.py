@@ -267,9 +267,9 @@ def look_in_time(name: str, waited: str, site: Site, acting: np.ndarray) -> Mend
     if len(acting) == 1:
         ids = acting[0] * 32 + np.arange(32)
         sentence = (
-            f"let only {words.threads(ids)} wait at {_at(site)}, for {waited}: they are never "
-            "late, as no phase ends before they have waited for the one before it; no other warp "
-            "needs to wait."
+            f"let only {words.threads(ids)} wait at {_at(site)}, for {waited}: these are never "
+            "late, as no phase of it ends before they have waited for the phase before; other "
+            "warps need not wait."
         )
         return Mend(Remedy.NARROW, sentence, before=site, threads=_span(ids))
     sentence = (

@@ -16,8 +16,8 @@ from smemreuse.results.words import DEFAULT_MERGE
 
 _KEPT = f"`kept`: the layout of the {DEFAULT_MERGE}, as no better one is proved."
 _CHOSEN = (
-    "smemreuse's layout (policy dataflow): of those that are proved the best for the objective; "
-    "the default one if none is"
+    "smemreuse's layout (policy dataflow): the best for the objective of the layouts that are "
+    "proved; if none is, the default one"
 )
 _OUTER = "outer, for comparison: what smemreuse's packing makes of the default merge's live ranges."
 _INNER = (
@@ -43,9 +43,9 @@ def objective_lines(compared: Sequence[Comparison]) -> Iterator[Text]:
     """What plans are for, where that is not the fewest bytes."""
     if any(one.applied.objective == "speed" for one in compared):
         yield Text(
-            "planned for speed: buffers share bytes only where that, against buffers side by side, "
-            "gains a resident block, or leaves more of the SM's memory to L1 without more barriers "
-            "in loops than the default merge needs (--objective bytes plans the smallest arena)"
+            "planned for speed: buffers share bytes only where that gains a resident block, or "
+            "more L1 for no more barriers in loops than the default merge needs; else they lie "
+            "side by side (--objective bytes plans the smallest arena)"
         )
 
 

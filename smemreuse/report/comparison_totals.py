@@ -74,8 +74,11 @@ def not_sound_lines(rows: Sequence[Comparison], titles: Sequence[str]) -> Iterat
                 found.setdefault((name, one.verdict), []).append(title)
     for (name, verdict), named in sorted(found.items(), key=lambda one: one[0][0], reverse=True):
         rest = len(named) - _MOST_NAMED
-        more = f" and {rest:,} more (--all)" if rest > 0 else ""
-        yield Text(f"{name} is {verdict} of {', '.join(named[:_MOST_NAMED])}{more}", style="dim")
+        of = ", ".join(named[:_MOST_NAMED]) + (f" and {rest:,} more (--all)" if rest > 0 else "")
+        yield Text(
+            f"not chosen: {name}'s layout of {of}, which is {verdict}",
+            style="dim",
+        )
 
 
 _MOST_NAMED = 2

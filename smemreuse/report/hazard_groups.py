@@ -133,7 +133,8 @@ def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
     condition = condition_words(_most(loops, " or "), _most(inputs, " or "))
     sure = sure_words(heading.origin, certain=heading.certain, condition=condition)
     fails = "; exit code 1" if heading.fails else ""
-    head = f"{symptom_of_kind(heading.kind)}: {heading.kind} ({sure}{fails}): "
+    symptom = symptom_of_kind(heading.kind, certain=heading.certain)
+    head = f"{symptom}: {heading.kind} ({sure}{fails}): "
     line = Text(head, "bold red" if heading.fails else "bold")
     line.append(f"{total:,} in {counted(len(kernels), 'kernel')}", "default")
     if not heading.fails:

@@ -243,7 +243,9 @@ def _without_hazards(found: Sequence[Linted], fixed: str | None) -> str:
     ]
     hazard = f"no hazard that is not {' or '.join(beyond)}" if beyond else "no hazard"
     unknown = any(one.report.unknown for one in found)
-    return f"{hazard} was found" + (" in what could be followed" if unknown else "")
+    assumed = any(one.line for each in found for one in each.report.assumed_at)
+    words = f"{hazard} was found" + (" in what could be followed" if unknown else "")
+    return words + ", if what is assumed at the lines above holds" * assumed
 
 
 def after_shown(file: str, hazards: Sequence[Hazard]) -> NextStep:

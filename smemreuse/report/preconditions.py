@@ -79,11 +79,11 @@ def _proved_words(report: LintReport) -> str:
     """That nothing which a proof assumes is open, and which hazards the kernel has otherwise."""
     if not report.hazards:
         return PROVED
-    return f"{_RUN}: {own_hazard_words(report)}; the layout adds none"
+    return f"{_RUN}, which has hazards of its own: {own_hazard_words(report)}; sharing adds none"
 
 
 def own_hazard_words(report: LintReport) -> str:
-    """The first hazard of a kernel and how many more it has, as in `a wait may hang at line 87
+    """The first hazard of a kernel and how many more it has, as in `a wait can hang at line 87
     (bar): missed-phase (certain by PTX), and 2 more hazards`; empty where it has none."""
     if not report.hazards:
         return ""
@@ -101,7 +101,7 @@ _IS_WRONG: Mapping[HazardKind, str] = {
     HazardKind.MISSING_FENCE: "a proxy fence is missing",
     HazardKind.BARRIER_DIVERGENCE: "not all threads reach a barrier",
     HazardKind.BARRIER_DEADLOCK: "threads wait for a phase that never ends",
-    HazardKind.MISSED_PHASE: "a wait may hang",
+    HazardKind.MISSED_PHASE: "a wait can hang",
     HazardKind.OUT_OF_BOUNDS: "an access leaves its buffer",
 }
 

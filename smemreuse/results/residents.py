@@ -44,7 +44,7 @@ def allocated_registers(count: int) -> int:
 ESTIMATED = "estimated from local arrays, not ptxas' count"
 _FROM = {
     RegisterSource.PTXAS: "by ptxas",
-    RegisterSource.HAND_OVER: "which kernels with setmaxnreg have at launch",
+    RegisterSource.HAND_OVER: "as many as the kernel's setmaxnreg asks for",
     RegisterSource.ESTIMATE: ESTIMATED,
 }
 """Where a number of registers is from, in words."""

@@ -62,7 +62,7 @@ def test_the_table_tells_where_what_and_the_mend() -> None:
     text = " ".join(run("lint", RACE).stdout.split())
     assert text.startswith("hazards: ")
     assert "linted with the barriers that the dump has" in text
-    head = "line 23: may read stale data: race (certain by PTX; in the source): "
+    head = "line 23: can read stale data: race (certain by PTX; in the source): "
     assert f"{head}thread 0 writes byte 0 of As" in text
     assert "fix: let threads 0-127 meet at a barrier between line 22 and line 23." in text
 

@@ -142,8 +142,8 @@ def test_a_wait_that_is_for_some_alone_is_named_as_its_statement_has_it() -> Non
     (kernel,) = parse_dump(text).kernels
     (hazard,) = lint(kernel).hazards
     told = (
-        "let only threads 0-31 wait at line 27, for mbarrier_1[k // 8 + 1]: they are never late, "
-        "as no phase ends before they have waited for the one before it; no other warp needs to "
-        "wait."
+        "let only threads 0-31 wait at line 27, for mbarrier_1[k // 8 + 1]: these are never "
+        "late, as no phase of it ends before they have waited for the phase before; other warps "
+        "need not wait."
     )
     assert hazard.mend.sentence == told

@@ -46,7 +46,7 @@ def test_each_certain_one_is_told_with_its_fix() -> None:
     other = replace(CERTAIN, site=Site("Bs_1[tx] = 1", 29), buffers=("Bs",))
     one, two = names(CERTAIN, other)
     assert told(CERTAIN, other) == [
-        f"  line 9: may read stale data: race (certain by PTX; in the source): they race [{one}]",
+        f"  line 9: can read stale data: race (certain by PTX; in the source): they race [{one}]",
         "    fix: put in a barrier.",
         f"    {seen_words(CERTAIN)}",
         "    1 more of this cause:",

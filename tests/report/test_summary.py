@@ -240,7 +240,10 @@ def test_what_is_not_proved_sound_of_other_policies_is_named() -> None:
     inner = replace(LARGER, policies={**LARGER.policies, "inner": result("inner", 1024, UNSOUND)})
     rows = [FINE, LARGER, inner, inner, inner, LOOSE]
     told = [line.plain for line in not_sound_lines(rows, ["fine", "larger", *"abc", "loose"])]
-    assert told == ["outer is unproved of fine", "inner is unsound of a, b and 1 more (--all)"]
+    assert told == [
+        "not chosen: outer's layout of fine, which is unproved",
+        "not chosen: inner's layout of a, b and 1 more (--all), which is unsound",
+    ]
     assert not [*not_sound_lines([REFUTED], ["chosen"])]  # its concern is told
 
 
@@ -284,7 +287,7 @@ def test_the_default_merge_decides_what_is_saved() -> None:
     assert (FINE.saved_bytes, FINE.gains_block) == (1024, True)
     assert (known.saved_bytes, known.gains_block, known.is_changed) == (0, False, False)
     legend = " ".join(line.plain for line in policies_legend([known]))
-    told = "of those that are proved the best for the objective; the default one if none is."
+    told = "the best for the objective of the layouts that are proved; if none is, the default one."
     assert f"chosen: smemreuse's layout (policy dataflow): {told}" in legend
     legend = " ".join(line.plain for line in kernels_legend(out(80), [known]))
     assert "change: of the chosen layout, in % of default." in legend

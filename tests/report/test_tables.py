@@ -116,9 +116,9 @@ def test_it_is_told_what_layouts_are_planned_for() -> None:
     """Planned for speed, an arena may be above its bound."""
     speed = comparison(SUBJECT, 0, [(SHARED.with_provenance(objective="speed"), Verdict(SOUND))])
     assert [line.plain for line in objective_lines([speed])] == [
-        "planned for speed: buffers share bytes only where that, against buffers side by side, "
-        "gains a resident block, or leaves more of the SM's memory to L1 without more barriers in "
-        "loops than the default merge needs (--objective bytes plans the smallest arena)"
+        "planned for speed: buffers share bytes only where that gains a resident block, or more "
+        "L1 for no more barriers in loops than the default merge needs; else they lie side by side "
+        "(--objective bytes plans the smallest arena)"
     ]
     assert not [*objective_lines([comparison(SUBJECT, 0, [(SHARED, Verdict(SOUND))])])]
 
