@@ -147,10 +147,12 @@ def _span(value: object) -> tuple[int, int]:
 
 
 def _registers(known: object) -> Registers | None:
-    """Those of a thread, where the result has them."""
-    if not isinstance(known, dict) or known.get("registers") is None:
+    """Those of a thread, where the result has them, and says where they are from."""
+    found = known if isinstance(known, dict) else {}
+    count, source = found.get("registers"), found.get("registers_from")
+    if count is None or source is None:
         return None
-    return Registers(_bytes(known["registers"], least=1), RegisterSource(known["registers_from"]))
+    return Registers(_bytes(count, least=1), RegisterSource(source))
 
 
 def _residents(entry: Mapping[str, Any], made: Mapping[str, Any]) -> Residents | None:

@@ -182,6 +182,8 @@ def test_numbers_that_are_none(tmp_path: Path) -> None:
         (("policies", "dataflow"), "arena_bytes", -1),
         (("policies", "dataflow"), "live", None),
         (("policies", "dataflow", "live"), "As", [1]),
+        (("policies", "dataflow", "residents"), "registers", 0),
+        (("policies", "dataflow", "residents"), "registers_from", "nobody"),
         (("policies",), "dataflow", {}),
     ):
         data = json.loads(whole)
@@ -192,6 +194,20 @@ def test_numbers_that_are_none(tmp_path: Path) -> None:
         path.write_text(json.dumps(data))
         found = run("diff", *SMALLEST, path, BATCHED)
         assert_one_line_error(found.exit_code, found.stdout, found.stderr)
+
+
+def test_registers_of_which_a_result_does_not_say_where_they_are_from(
+    grown: Path, tmp_path: Path
+) -> None:
+    new = result(grown, "compare", tmp_path / "new.json")
+    known = "registers (192 a thread, estimated from local arrays, not ptxas' count) allow 2"
+    assert known in " ".join(run("diff", *SMALLEST, BATCHED, new).stdout.split())
+    data = json.loads(new.read_text())
+    del data["kernels"][0]["policies"]["dataflow"]["residents"]["registers_from"]
+    new.write_text(json.dumps(data))
+    told = run("diff", *SMALLEST, BATCHED, new).stdout
+    assert "4 -> 3 blocks per SM of sm_80" in told
+    assert "registers (" not in told
 
 
 def test_a_plan_of_another_policy_is_refused(tmp_path: Path) -> None:
