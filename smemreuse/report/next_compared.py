@@ -11,6 +11,7 @@ from smemreuse.report.next_step import (
     NO_BUFFERS,
     NextStep,
     Options,
+    by_hand,
     command,
     new_baseline,
     nothing,
@@ -52,11 +53,21 @@ def after_compare(rows: Sequence[Comparison], options: Mapping[str, Options]) ->
     most = max(unsafe or smaller, key=lambda row: (_gains(row), row.saved_bytes))
     if not unsafe and not _gains(most):
         return nothing(NO_FASTER)
-    proved = f"write it with the layout of {most.applied.arena_text} bytes, which is proved"
+    written = "apply", path(most.file), *options["apply"], *MERGED
+    if unsafe:
+        proved = f"write it with the layout of {most.applied.arena_text} bytes, which is proved"
+        return command(proved, *written)
     gaining = sum(map(_gains, smaller))
-    rest = f"; {gaining - 1:,} more gain something" if gaining > 1 else ""
-    why = proved if unsafe else f"write it, {_gain(most)}{rest}"
-    return command(why, "apply", path(most.file), *options["apply"], *MERGED)
+    gain = _gain(most) + (f"; {gaining - 1:,} more gain something" if gaining > 1 else "")
+    if most.compiler != _TILELANG:
+        return command(f"write it, {gain}", *written)
+    asked = "" if most.applied.objective == "speed" else f'objective="{most.applied.objective}"'
+    build = f"compile the TileLang function inside `with smemreuse.tilelang.merge({asked}):`"
+    return by_hand(f"to build it, {gain}, {build}", command("write a dump of it", *written))
+
+
+_TILELANG = "TileLang"
+"""The compiler whose builds take a layout over."""
 
 
 def _gain(row: Comparison) -> str:

@@ -161,8 +161,16 @@ def test_fewer_bytes_that_gain_nothing_are_no_step_for_speed(
         gained_l1=l1,
         applied=SimpleNamespace(objective=objective, arena_text="64"),
         file="a.tir",
+        compiler="Apache TVM",
     )
     assert text(after_compare([row], {"apply": ()})).startswith(told)
+    if l1 != 0:
+        row.compiler = "TileLang"
+        step = after_compare([row], {"apply": ()})
+        asked = "" if objective == "speed" else 'objective="bytes"'
+        assert step.why.endswith(f"inside `with smemreuse.tilelang.merge({asked}):`")
+        assert step.instead is not None
+        assert step.instead.words[:3] == ("smemreuse", "apply", "a.tir")
 
 
 def test_a_smaller_layout_that_is_not_proved_comes_before_what_is_gained() -> None:
