@@ -198,8 +198,8 @@ class OrderHazards(Collected):
         )
         witness = (
             f"{first} {bytes_} of {name} at {one} by the generic proxy, and {second} "
-            f"{words.pronoun(bytes_)} at {two} by the async proxy, with no proxy fence between (an "
-            "mbarrier is no fence)"
+            f"{words.pronoun(bytes_)} at {two} by the async proxy, with no proxy fence between (no "
+            "mbarrier is one)"
         )
         witness += OR_EARLIER if other.of_several else ""
         hazard = Hazard(

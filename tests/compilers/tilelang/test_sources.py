@@ -231,7 +231,7 @@ def test_a_hazard_names_the_line_in_table_json_dump_and_lint(tmp_path: Path) -> 
     )
     assert f"(from test_rows.py:{wrote})" in done.stdout
     linted = run_smemreuse("lint", "--barriers", "present", "dumps/main_kernel.tir", cwd=tmp_path)
-    assert f", from test_rows.py:{read}: may read stale data: race (" in linted.stdout
+    assert f", from test_rows.py:{read}: can read stale data: race (" in linted.stdout
     done = run_smemreuse("run", *options, "--json", "out.json", *pytest_args, cwd=tmp_path)
     found = json.loads((tmp_path / "out.json").read_text())
     require_valid(found)
