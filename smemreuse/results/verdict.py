@@ -40,10 +40,9 @@ BARRIERS_FOLLOW = (
 )
 
 
-def unfollowed_words(reason: str, stopped: str = LINT_STOPPED) -> str:
-    """Why lint did not follow all of a kernel, for people; `stopped` says of its limit of work that
-    it was reached."""
-    return reason.replace(LIMIT_OF_WORK, f"{stopped}: ", 1)
+def unfollowed_words(reason: str) -> str:
+    """Why lint did not follow all of a kernel, for people."""
+    return reason.replace(LIMIT_OF_WORK, f"{LINT_STOPPED}: ", 1)
 
 
 @dataclass(frozen=True, slots=True)
