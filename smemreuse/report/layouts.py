@@ -82,7 +82,7 @@ def layout_lines(
         other, found = layouts.default
         against = _against(other.arena_bytes, plan.arena_bytes)
         if verdict.sound and found.sound and other.arena_bytes == plan.arena_bytes:
-            against += ", so either will do"
+            against += ", so neither gains anything"
         against += ", which gains neither a resident block nor L1" if is_idle else ""
         told = _told(other, found, refuted and "as above").append(against)
         yield Text(f"{name}{other.arena_bytes:,} bytes ").append_text(told)

@@ -127,7 +127,9 @@ def test_a_proof_that_lint_refutes_is_not_called_one() -> None:
         "race between lines 4 and 7 (As))"
     )
     but = "proved, but for a hazard of the kernel itself"
-    assert lines[3].endswith(f"32,768 bytes ({but}: as above); the same size, so either will do")
+    assert lines[3].endswith(
+        f"32,768 bytes ({but}: as above); the same size, so neither gains anything"
+    )
     assert lines[2] == f"  {SHIPS_WITH_HAZARD}"
     alone = [str(one) for one in explain_summary(out(), SUBJECT, shipped(APART), (), (), refuted)]
     assert alone[1].endswith("no buffers share bytes (proved sound)")
@@ -177,7 +179,7 @@ def test_what_shares_nothing_is_called_so() -> None:
     lines = summary(shipped(APART))
     assert lines[1] == "  chosen: 65,536 bytes, no buffers share bytes (proved sound)"
     usual = "default merge: 65,536 bytes (proved sound)"
-    assert lines[2].endswith(f"{usual}; the same size, so either will do")
+    assert lines[2].endswith(f"{usual}; the same size, so neither gains anything")
     alone = Layouts("TileLang", (APART, PROVED), None, APART)
     assert "  TileLang's default merge: none, it does not compile this kernel" in summary(alone)
 
