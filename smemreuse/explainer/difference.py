@@ -292,10 +292,10 @@ class _Steps:
             before, now = (f"{one:,} bytes" if one else "none" for one in (loose, loose_now))
             text = f"the old layout left {before} unused or unshared, the new one {now}"
             grown = loose_now - loose
-            if grown > 0 and self._new.objective == "speed":
-                yield DifferenceCause(CauseKind.PACKING, (), grown, f"{text}: {NOT_WORTH}")
-            else:
-                yield DifferenceCause(CauseKind.PACKING, (), grown, text, grown)
+            is_meant = grown > 0 and self._new.objective == "speed"
+            alone = grown if grown > 0 and not is_meant else None  # nobody packs worse again
+            text += f": {NOT_WORTH}" * is_meant
+            yield DifferenceCause(CauseKind.PACKING, (), grown, text, alone)
 
     def _realigned(self) -> tuple[str, ...]:
         return tuple(

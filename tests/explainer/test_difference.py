@@ -203,6 +203,8 @@ def test_what_speed_leaves_unshared_is_said_to_be_meant(objective: str) -> None:
     meant = ": sharing bytes gains no block, and no L1 that is worth its barriers"
     assert cause.text.endswith(meant) is (objective == "speed")
     assert cause.alone == (None if objective == "speed" else 1_024)
+    (tighter,) = difference_of(loose, tight).causes
+    assert (tighter.bytes, tighter.alone) == (-1_024, None)
 
 
 def test_alignment_padding_has_bytes_of_its_own() -> None:
