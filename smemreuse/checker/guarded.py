@@ -16,10 +16,9 @@ from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.guards import (
     Condition,
-    conditions_in,
+    counted_conditions,
     counted_variables,
     guards_within,
-    is_counted,
 )
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
@@ -44,6 +43,5 @@ def _under(
     if access.access is not Access.READ or access.engine is not Engine.THREAD:
         # `select` may evaluate what it does not take, which matters where that is more than a value
         return replace(access, certain=False)
-    conditions = conditions_in(guards)
-    known = tuple(one for one in conditions if is_counted(one[0], counted))
-    return replace(access, certain=access.certain and known == conditions, guards=known)
+    known, are_all = counted_conditions(guards, counted)
+    return replace(access, certain=access.certain and are_all, guards=known)

@@ -118,16 +118,17 @@ class _Steps:
             frozenset(now.get(name, f"{name} (old)") for name in pair) for pair in _edges(old)
         }
         self._weight = self._weighed()
+        self._now = _edges(new)
+        self._heaviest_now = _weight(dict(new.sizes), self._now)
         self.undoing: dict[DifferenceCause, _Undo] = {}
 
     def saved_without(self, changes: Iterable[_Undo]) -> int:
         """The bytes that the new kernel's heaviest set loses without some of its changes."""
-        sizes, edges = dict(self._new.sizes), _edges(self._new)
-        before = _weight(sizes, edges)
+        sizes, edges = dict(self._new.sizes), set(self._now)
         for undo in changes:
             sizes |= undo.sizes
             edges ^= undo.edges
-        return before - _weight(sizes, edges)
+        return self._heaviest_now - _weight(sizes, edges)
 
     def causes(self) -> Iterator[DifferenceCause]:
         yield from self._vanished()
@@ -191,9 +192,8 @@ class _Steps:
     def _changed(self) -> Iterator[tuple[str, str, bool]]:
         """Pairs of buffers of both sides that conflict on one only, and whether that is the new
         one."""
-        edges = {frozenset(pair) for pair in _edges(self._new)}
         for one, two in combinations(self._kept, 2):
-            now = frozenset((one, two)) in edges
+            now = frozenset((one, two)) in self._now
             if now != (frozenset((one, two)) in self._edges):
                 yield one, two, now
 
@@ -272,10 +272,11 @@ class _Steps:
         return found
 
     def _appeared(self) -> Iterator[DifferenceCause]:
-        edges = _edges(self._new)
         for name in self._fresh:
             self._sizes[name] = self._new.sizes[name]
-            self._edges |= {pair for pair in edges if name in pair and pair <= self._sizes.keys()}
+            self._edges |= {
+                pair for pair in self._now if name in pair and pair <= self._sizes.keys()
+            }
             text = f"{name} is new: {self._sizes[name]:,} bytes"
             yield self._cause(CauseKind.APPEARED, (name,), text, _Undo({name: 0}))
 

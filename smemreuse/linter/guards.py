@@ -13,10 +13,9 @@ from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.guards import (
     Condition,
-    conditions_in,
+    counted_conditions,
     counted_variables,
     guards_within,
-    is_counted,
 )
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
@@ -50,8 +49,7 @@ class Guards:
         guards = self._conditions.get((stmt, id(access.node)), ())
         if not guards:
             return access
-        parts = conditions_in(guards)
-        known = tuple(one for one in parts if is_counted(one[0], self._counted))
+        known, _ = counted_conditions(guards, self._counted)
         made = replace(access, certain=False, guards=known)
         if access.certain:
             self._doubtful.add(id(made))

@@ -15,7 +15,12 @@ KEPT = "builds have this layout by default; it is neither proved nor refuted, so
 CHOSEN = "chosen"
 """What the layout of `APPLIED` is called, for people."""
 
-NOT_WORTH = "sharing bytes gains no block, and no L1 that is worth its barriers"
+
+def _not_worth(why: str = ",") -> str:
+    return f"sharing bytes gains no block{why} and no L1 that is worth its barriers"
+
+
+NOT_WORTH = _not_worth()
 """Why objective `speed` shares no more."""
 
 APPLIED, STOCK = "dataflow", "outer"
@@ -210,4 +215,4 @@ class Comparison:
         no_more = f"{' and '.join(then.limits)} allow no more"
         if BLOCKS in then.limits:
             no_more = "an SM holds no more"
-        return f"sharing bytes gains no block, as {no_more}, and no L1 that is worth its barriers"
+        return _not_worth(f", as {no_more},")

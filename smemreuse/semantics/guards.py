@@ -45,13 +45,18 @@ def _places(
         yield from _places(part, (*around, *conditions))
 
 
-def conditions_in(guards: Iterable[Condition]) -> tuple[Condition, ...]:
-    """The conditions of which each has to come out its way for some to come out theirs: those of a
-    conjunction by themselves."""
-    return tuple(part for one in guards for part in _parts(*one))
+def counted_conditions(
+    guards: Iterable[Condition], counted: Collection[Var]
+) -> tuple[tuple[Condition, ...], bool]:
+    """The conditions, those of a conjunction by themselves, that follow from thread indices and
+    loop variables (`counted`) alone; and whether all do."""
+    parts = [part for one in guards for part in _parts(*one)]
+    known = tuple(part for part in parts if _is_counted(part[0], counted))
+    return known, len(known) == len(parts)
 
 
 def _parts(condition: Expr, way: bool) -> Iterator[Condition]:
+    """The conditions of which each has to come out its way for one to come out this way."""
     if isinstance(condition, Call) and condition.op == "not":
         yield from _parts(condition.args[0], not way)
     elif isinstance(condition, Call) and condition.op == ("and" if way else "or"):
@@ -67,8 +72,7 @@ def counted_variables(body: Block) -> frozenset[Var]:
     return thread_indices(body).union(loops)
 
 
-def is_counted(condition: Expr, counted: Collection[Var]) -> bool:
-    """Whether a condition follows from thread indices and loop variables (`counted`) alone."""
+def _is_counted(condition: Expr, counted: Collection[Var]) -> bool:
     return all(
         node in counted
         if isinstance(node, Var)
