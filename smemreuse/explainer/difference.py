@@ -46,13 +46,18 @@ def _restoring(old: NamedLayout, new: NamedLayout, steps: _Steps) -> tuple[Diffe
     before = old.residents.blocks if old.residents is not None else 0
     if new.residents is None or new.symbolic or new.residents.blocks >= before:
         return ()
-    for many in range(1, FEW + 1):
-        for chosen in combinations(steps.undoing, many):
-            saved = steps.saved_without(steps.undoing[one] for one in chosen)
-            now = blocks_with_fewer(new.residents, saved)
-            if now is not None and now >= before:
-                return chosen
-    return ()
+    # What took bytes away would be of no use in any set.
+    taking = [one for one, undo in steps.undoing.items() if steps.takes_bytes(undo)]
+
+    def is_enough(chosen: Iterable[DifferenceCause]) -> bool:
+        saved = steps.saved_without(steps.undoing[one] for one in chosen)
+        now = blocks_with_fewer(new.residents, saved)
+        return now is not None and now >= before
+
+    if not is_enough(taking):
+        return ()
+    sets = (chosen for many in range(1, FEW + 1) for chosen in combinations(taking, many))
+    return next(filter(is_enough, sets), ())
 
 
 FEW = 3
@@ -121,6 +126,11 @@ class _Steps:
         self._now = _edges(new)
         self._heaviest_now = _weight(dict(new.sizes), self._now)
         self.undoing: dict[DifferenceCause, _Undo] = {}
+
+    def takes_bytes(self, undo: _Undo) -> bool:
+        """Whether a change made a buffer larger, or pairs conflict."""
+        grown = any(size < self._new.sizes.get(name, 0) for name, size in undo.sizes.items())
+        return grown or not undo.edges.isdisjoint(self._now)
 
     def saved_without(self, changes: Iterable[_Undo]) -> int:
         """The bytes that the new kernel's heaviest set loses without some of its changes."""
